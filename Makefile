@@ -152,8 +152,12 @@ fmt: $(VENV)/.dev ## format Rust and Python
 	$(BIN)/ruff check --quiet --fix .
 
 .PHONY: stubs
-stubs: $(VENV)/.wheel ## write the operation part of _core.pyi and docs/operations.md
+stubs: $(VENV)/.wheel ## write what derives from the operations and from the table of names: stubs, docs, methods
 	$(BIN)/python tools/stubs.py
+
+.PHONY: names
+names: $(VENV)/.wheel ## accept the public names and signatures that there are now
+	$(BIN)/python tools/public_names.py --write
 
 .PHONY: nn
 nn: $(VENV)/.wheel ## write the tables of docs/nn.md: the names of torch.nn
@@ -200,8 +204,8 @@ $(BENCH)/.wheel: dist/.built $(BENCH)/.created
 	@touch $@
 
 .PHONY: bench
-bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --only small")
-	$(BENCH)/bin/python benches/run.py $(ARGS)
+bench: $(BENCH)/.wheel ## time ours beside PyTorch and others (ARGS="--quick --only small" ISA=avx2)
+	$(BENCH)/bin/python benches/run.py $(if $(ISA),--isa $(ISA)) $(ARGS)
 
 .PHONY: compare
 compare: $(VENV)/.wheel ## time this build beside another one (OLD=/path/to/its/python ARGS="--quick --only small")

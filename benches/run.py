@@ -1,8 +1,9 @@
 """Times ferrograd against PyTorch and other libraries and prints a table of ratios: `make bench`.
 
 Every line is measured in interleaved rounds in this one process; a ratio above 1 means that
-ferrograd is faster. `--only small,mlp` selects cases by a part of their name or file; `--quick`
-is shorter and less exact.
+ferrograd is faster. `--only small,mlp` selects cases by a part of their name or file, `--headline`
+those that the documentation leads with; `--quick` is shorter and less exact. `--isa avx2` limits
+every library to the instructions of AVX2.
 """
 
 import argparse
@@ -20,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import buffer_growth
 import footprint
 import harness
+import headline
+import instruction_set
 from cases import ALL
 
 PEERS = ("numpy", "scipy", "torch", "jax", "autograd", "mygrad", "casadi")
@@ -30,14 +33,15 @@ def available(wanted: list[str]) -> list[str]:
     return [p for p in wanted if importlib.util.find_spec(p) is not None]
 
 
-def chosen(only: str | None) -> list[harness.Case]:
-    """The cases whose file or name contains one of the words."""
+def chosen(only: str | None, leading: bool = False) -> list[harness.Case]:
+    """The cases whose file or name contains one of the words; of the headline only if asked."""
     words = only.split(",") if only else [""]
     return [
         case
         for file, cases in ALL.items()
         for case in cases
         if any(word in file or word in case.name for word in words)
+        and (not leading or headline.is_headline(file, case.name))
     ]
 
 
@@ -65,6 +69,7 @@ def environment(peers: list[str]) -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "python": platform.python_version(),
         **versions,
+        **instruction_set.in_use(peers),
     }
 
 
@@ -81,8 +86,15 @@ def main() -> None:
     parser = parser_of("time ferrograd beside other libraries")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", type=Path, help="also write everything measured to this file")
+    parser.add_argument("--cpu", action="store_true", help="processor time, one thread only")
+    parser.add_argument("--headline", action="store_true", help="the rows of headline.py only")
+    parser.add_argument("--isa", choices=instruction_set.LEVELS, help="limit every library to it")
     options = parser.parse_args()
-    cases = chosen(options.only)
+    instruction_set.limit(options.isa)
+    cases = chosen(options.only, options.headline)
+    if options.cpu:
+        harness.use_processor_time()
+        cases = [case for case in cases if case.threads == 1]
     if not cases:
         sys.exit(f"no case matches {options.only!r}; the files are {', '.join(ALL)}")
     peers = available(options.peers.split(","))
@@ -101,7 +113,7 @@ def main() -> None:
         print(f"\n{harness.summary(results, columns)}")
     if options.only and any(case in ALL["buffers"] for case in cases):
         print(f"\n{buffer_growth.table([])}")
-    if not options.only:
+    if not options.only and not options.headline:
         print(f"\n{footprint.table(['ferrograd', *peers], 2 if options.quick else 5)}")
     if options.json:
         report = {"environment": facts, "results": [harness.as_json(r) for r in results]}

@@ -232,7 +232,7 @@ errors! {
         "backward: the saved values of \"{op}\" were freed by an earlier backward; pass retain_graph=True to the first call, or, where a tensor holds what an earlier step wrote into it, begin with b[:] = 0 or b.detach_()";
     /// A saved value was changed in place before its use.
     Modified { saved_by: Op, saved_at: CalledAt, changed_by: Op, changed_at: CalledAt, saved: u32, now: u32 } => InPlaceError,
-        "backward: a value saved by \"{saved_by}\"{saved_at} was changed in place by \"{changed_by}\"{changed_at} (version {saved} became {now}); change a clone() instead, or call backward first";
+        "backward: a value saved by \"{saved_by}\"{saved_at} was changed in place by \"{changed_by}\"{changed_at} (version {saved} became {now}); change a clone() instead, or call backward first; see docs/when_it_goes_wrong.md";
     /// An in-place operation that autograd must refuse.
     InPlace { op: Op, what: String, remedy: &'static str } => InPlaceError,
         "{op}: {what}; {remedy}";

@@ -27,7 +27,7 @@ pub use held_locks::assert_no_lock_held;
 pub use lock::{Lock, LockGuard, wait_while};
 pub use mutex::{Mutex, MutexGuard};
 pub use origin_thread::OriginThread;
-pub use parallel_for::{parallel_for, parallel_for_two_ended};
+pub use parallel_for::{parallel_for, parallel_for_two_ended, parallel_ranges};
 #[cfg(feature = "python")]
 pub use single_thread::set_host_lock;
 pub use single_thread::{

@@ -52,7 +52,6 @@ const CRATES: &[(&str, &[&str])] = &[
     ("gemm_common", &["kernels"]),
     ("gemm_f32", &["kernels"]),
     ("gemm_f64", &["kernels"]),
-    ("nalgebra", &["kernels"]),
     ("rustfft", &["kernels"]),
     ("rayon", &["threads"]),
     ("libc", &["threads", "array"]),

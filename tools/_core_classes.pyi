@@ -2,7 +2,7 @@ from builtins import bool as _bool
 from builtins import complex as _complex
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 import numpy as np
@@ -182,6 +182,11 @@ class Tensor:
     def diagonal_scatter(
         input, src: _TensorLike, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
     ) -> Tensor: ...
+    def div(self, b: _TensorLike, *, rounding_mode: str | None = None, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+    def div_(self, b: _TensorLike, *, rounding_mode: str | None = None) -> Self: """`divide` in place."""
+    def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
+    def logit(input, eps: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
+    def split(self, indices_or_sections: _TensorLike, axis: _int = 0, *, out: Any = None, name: str | None = None) -> list[Tensor]: """`n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined."""
     def sort(
         self,
         axis: _int = -1,
@@ -551,7 +556,7 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None: ...
-def grad(
+def _grad(
     outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
     inputs: Any,
     grad_outputs: Any = None,
@@ -580,7 +585,7 @@ class Program:
     def _used(self) -> tuple[int, int]: ...
     def _trim(self) -> None: ...
     def bind(
-        self, arguments: list[Any], tensors: bool, build: Callable[[list[Any]], Any]
+        self, arguments: list[Any], tensors: bool, structure: _ResultStructure
     ) -> BoundProgram: ...
 
 @final
@@ -614,6 +619,68 @@ class JointProgram:
     def _used(self) -> tuple[int, int]: ...
     def _trim(self) -> None: ...
 
+@final
+class _PyTree:
+    """The containers of a nested value, without its leaves."""
+
+    @staticmethod
+    def of_tuple(trees: Sequence[_PyTree]) -> _PyTree: ...
+    def unflatten(self, leaves: Iterable[Any]) -> Any: ...
+    def without_items(self) -> _PyTree: ...
+    @property
+    def is_leaf(self) -> bool: ...
+    @property
+    def num_leaves(self) -> int: ...
+    @property
+    def kind(self) -> type | None: ...
+    @property
+    def keys(self) -> list[Any]: ...
+    @property
+    def children(self) -> list[_PyTree]: ...
+    def paths(self) -> list[str]: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+def _flatten(value: Any) -> tuple[list[Any], _PyTree]: ...
+@final
+class _CallSignature:
+    """What must be equal for a program to serve a call."""
+
+    @property
+    def tree(self) -> _PyTree: ...
+    @property
+    def places(self) -> list[int]: ...
+    @property
+    def has_tensors(self) -> bool: ...
+    @property
+    def has_numbers(self) -> bool: ...
+    @property
+    def scalars(self) -> frozenset[int]: ...
+    @property
+    def non_contiguous(self) -> int | None: ...
+    def argument(self, leaf: int) -> str: ...
+    def difference(self, before: _CallSignature) -> str: ...
+    def __eq__(self, other: object) -> bool: ...
+    def __hash__(self) -> int: ...
+
+def _split_call(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    statics: list[tuple[int | str, Any]],
+    floats: bool,
+    is_ordered: bool,
+) -> tuple[_CallSignature, list[Any], list[Any]]: ...
+@final
+class _ResultStructure:
+    """The results of a function, with places for tensors."""
+
+    def __new__(cls, tree: _PyTree, leaves: list[Any]) -> Self: ...
+    @property
+    def tree(self) -> _PyTree: ...
+    @property
+    def leaves(self) -> list[Any]: ...
+    def build(self, results: list[Any]) -> Any: ...
+
 @disjoint_base
 class _Replayed:
     """A callable that runs one of the last programs again where it can."""
@@ -623,17 +690,14 @@ class _Replayed:
     def _remember(
         self,
         program: Program | JointProgram,
-        call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: tuple[list[Any], bool],
-        form: int,
-        build: Callable[[list[Any]], Any],
+        signature: _CallSignature,
+        structure: _ResultStructure,
         original: Callable[..., list[Tensor]] | None,
     ) -> None: ...
     def _remember_function(
         self,
         function: Callable[..., Any],
-        call: tuple[tuple[Any, ...], dict[str, Any]],
-        values: tuple[list[Any], bool],
+        signature: _CallSignature,
         count: int,
     ) -> bool: ...
     def _forget(self) -> None: ...
@@ -691,8 +755,30 @@ def _traced_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     valued: bool | None = None,
-) -> tuple[str, Any] | None: ...
-def _short_push(result: Any, x: Tensor, kind: int, tangent: Any) -> tuple[Any, Any] | None: ...
+) -> Any: ...
+@final
+class _TracedCall:
+    """A call of a function with a recorded argument."""
+
+    TENSOR: int
+    ARRAY: int
+    SCALAR: int
+    FLOAT: int
+    GRAD: int
+    INFERENCE: int
+    TRANSFORM: int
+    @property
+    def before(self) -> int: ...
+    @property
+    def leaf(self) -> Tensor: ...
+    @property
+    def kind(self) -> int: ...
+    @property
+    def result(self) -> Any: ...
+    @property
+    def error(self) -> BaseException | None: ...
+    def push(self, tangent: Any) -> tuple[Any, Any] | None: ...
+
 def _depends_on(output: Tensor, input: Tensor) -> bool: ...
 def _watch_passes(
     tensors: Sequence[Tensor],

@@ -13,52 +13,26 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ferrograd._names.absent import hints
+from ferrograd._names.networks import DIFFERS
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "nn.md"
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "nn_names.json").read_text())
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
-#: What is not here, by a pattern of the name, and why.
+#: What is not here, by a pattern of the name, and why; for others: `_names/absent.py`.
 LEFT_OUT = {
-    r"Uninitialized\w+": "a lazy layer has no parameters before its first call",
     r"\w+_with_indices": "`return_indices=True` of the function",
     r"LinearCrossEntropy\w+|linear_cross_entropy": "`linear`, then `cross_entropy`",
-    r"CrossMapLRN2d": "`LocalResponseNorm`",
-    r"Container|NLLLoss2d|upsample_(bilinear|nearest)": "deprecated in PyTorch",
-    r"DataParallel": "one process uses all cores of a machine",
-    r"RNNBase|RNNCellBase": "what layers share has no public name",
-    r"conv_tbc": "`conv1d` of the permuted input",
+    r"RNNCellBase": "what layers share has no public name",
     r"(scaled_|scaled_grouped_|grouped_)mm": "kernels of accelerators",
-    r"multi_head_attention_forward": "`MultiheadAttention`",
-    r"native_channel_shuffle": "`channel_shuffle`",
     r"(uniform|normal|constant|eye|dirac|xavier_\w+|kaiming_\w+|orthogonal|sparse|clip_grad_norm)":
         "deprecated in PyTorch: the name with an underscore",
     r"convert_conv\dd_weight_memory_format": "layouts of accelerators",
-    r"fuse_\w+": "a change of weights for inference; `fg.compile` fuses operations",
     r"skip_init": "layers are cheap to fill",
     r"invert_permutation": "`fg.argsort`",
     r"transfer_parametrizations_and_params": "`register_parametrization` of the other module",
-}  # fmt: skip
-#: Where arguments differ, and why.
-DIFFERENT = {
-    "Softmax": "`dim` is the last axis unless given", "Softmin": "as `Softmax`",
-    "LogSoftmax": "as `Softmax`",
-    "softmax": "the axis must be given", "log_softmax": "as `softmax`", "softmin": "as `softmax`",
-    "Parameter": "copies; `dtype=` and `name=` besides", "Buffer": "copies",
-    "Linear": "sizes may be left out for a tied `weight=`",
-    "embedding_bag": "input first",
-    "grid_sample": "modes bilinear and nearest; with nearest, the grid has no gradient",
-    "Unflatten": "axes have no names",
-    "PackedSequence": "a padded tensor with its lengths",
-    "pack_padded_sequence": "any order of lengths", "pack_sequence": "any order of lengths",
-    "orthogonal": "no reflections without a base",
-    "weight_norm": "the parametrization", "spectral_norm": "the parametrization",
-    "remove_spectral_norm": "removes the parametrization",
-    "remove_weight_norm": "removes the parametrization",
-    "linear": "the weight is [in, out]",
-    "batch_norm": "running averages may be left out",
-    "gumbel_softmax": "without `eps`, which is deprecated",
-    "ParametrizationList": "made by `register_parametrization`",
 }  # fmt: skip
 #: Options of PyTorch that no function or class has here, but `inplace`, which layers have.
 NOT_HERE = {"device", "size_average", "reduce", "inplace", "_stacklevel", "_freeze", "out"} | {
@@ -109,9 +83,11 @@ def problem(ours: list[list[str]] | None, theirs: list[list[str]] | None) -> str
     return None if order == want else f"the order is {order} instead of {want}"
 
 
-def reason(name: str) -> str | None:
-    """Why a name is left out."""
-    return next((why for text, why in LEFT_OUT.items() if re.fullmatch(text, name)), None)
+def reason(module: str, name: str) -> str | None:
+    """Why a name is left out, or what stands for it."""
+    _, hint = hints(module).get(name, ("", ""))
+    found = (why for text, why in LEFT_OUT.items() if re.fullmatch(text, name))
+    return next(found, f"use {hint}" if hint else None)
 
 
 def tables() -> tuple[dict[str, str], list[str]]:
@@ -122,11 +98,11 @@ def tables() -> tuple[dict[str, str], list[str]]:
         lines = ["| name | here | |", "|---|---|---|"]
         for name, theirs in names.items():
             here = hasattr(home, name)
-            note = DIFFERENT.get(name, "") if here else reason(name)
+            note = DIFFERS.get(name, "") if here else reason(module, name)
             lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note or ''} |")
             if not here and note is None:
                 problems.append(f"{module}.{name}: not here, and not explained")
-            elif here and name not in DIFFERENT:
+            elif here and name not in DIFFERS:
                 wrong = problem(arguments(getattr(home, name)), theirs)
                 problems += [f"{module}.{name}: {wrong}"] if wrong else []
         made[module] = "\n".join(lines) + "\n"

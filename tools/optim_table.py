@@ -10,17 +10,13 @@ import json
 import sys
 from pathlib import Path
 
+from ferrograd._names.absent import hints
+
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "optim.md"
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "optim_names.json").read_text())
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
-#: What is not here, and why.
-LEFT_OUT = {
-    "Adafactor": "not yet: its state is a row and a column for each matrix",
-    "SparseAdam": "there are no sparse gradients",
-    "swap_in_optimizer_params_and_state": "for tracing a step: `fg.compile` records one as it is",
-}
 #: Where arguments differ, and why.
 DIFFERENT = {
     "AveragedModel": "`device` may only be None: tensors live in main memory",
@@ -62,14 +58,15 @@ def tables() -> tuple[dict[str, str], list[str]]:
     made, problems = {}, []
     for module, names in GOLDEN["names"].items():
         home = importlib.import_module(f"ferrograd.{module}")
+        absent = hints(module)
         lines = ["| name | here | |", "|---|---|---|"]
         for name, rows in names.items():
             here = hasattr(home, name)
-            note = DIFFERENT.get(name, "") if here else LEFT_OUT.get(name, "")
+            note = DIFFERENT.get(name, "") if here else f"use {absent.get(name, (0, 0))[1]}"
             lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note} |")
-            if not here and name not in LEFT_OUT:
+            if not here and name not in absent:
                 problems.append(f"{module}.{name}: not here, and not explained")
-            elif here and name in LEFT_OUT:
+            elif here and name in absent:
                 problems.append(f"{module}.{name}: here, and said to be left out")
             elif here and name not in ("Optimizer", "LRScheduler"):
                 wrong = problem(name, home, rows)

@@ -25,7 +25,7 @@ LEVEL = re.compile(r"::(?:avx512|avx2|baseline|every)(?:_\w+)?\b")
 #: Those of them that only machines without AVX2 run: they are to be small.
 RARE = re.compile(r"^ferrograd::kernels::[\w:]+::base(?:line)?(?:_\w+)?(?:::<|$)")
 #: Where loops over elements stand.
-LOOPS = re.compile(r"\b(?:ferrograd::(?:kernels|compile::ir)|nalgebra|rustfft|gemm_\w+)::")
+LOOPS = re.compile(r"\b(?:ferrograd::(?:kernels|compile::ir)|rustfft|gemm_\w+)::")
 #: A function whose blocks run more often than this for each call holds such a loop.
 PER_CALL = 8
 

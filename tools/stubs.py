@@ -1,4 +1,4 @@
-"""Writes what derives from the operation registry: the stub's operations and their documentation.
+"""Writes what derives from the operation registry and from the table of names.
 
 The class part of the stub is written by hand in `tools/_core_classes.pyi`; the methods go where its
 marker stands. `--check` compares instead of writing. Invariant: the same registry gives the same
@@ -7,11 +7,14 @@ bytes.
 
 import argparse
 import difflib
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import name_files
+from ferrograd._names.linalg import LINALG
+from name_files import imports as imports_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = ROOT / "tools" / "_core_classes.pyi"
@@ -71,13 +74,6 @@ RETURNS = {
 }
 
 Row = dict[str, Any]
-#: Operations whose method is NumPy's, which writes to its tensor; it stands in `CLASSES`.
-WRITING = {"partition", "sort"}
-#: What is written in Python and no operation.
-FACTORS = """\
-from ferrograd._pytorch.vander import vander as vander
-
-"""
 
 
 def names(row: Row) -> list[str]:
@@ -146,7 +142,7 @@ def definitions(registry: Iterable[Row], *, method: bool) -> str:
     return "".join(
         f'{indent}def {name}{signature(row, method=method)}: """{summary(row)}"""\n'
         for row in registry
-        for name in names(row)
+        for name in ([row["function"], *row["aliases"]] if not method else names(row))
     )
 
 
@@ -177,13 +173,13 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
     public = [name for row in rows for name in names(row)]
     kinds = tuples(rows)
     imports = IMPORTS.replace("import Any\n", "import Any, NamedTuple\n") if kinds else IMPORTS
-    imports += FACTORS if space == "linalg" else ""
+    imports += imports_of(LINALG) + "\n" if space == "linalg" else ""
     return HEADER + imports + kinds + definitions(rows, method=False) + exports(public)
 
 
 def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
-    own = (row for row in registry if row["method"] and row["name"] not in WRITING)
+    own = (row for row in registry if row["method"])
     methods = definitions(own, method=True)
     methods += changes(registry)
     functions = definitions((row for row in registry if belongs(row, "")), method=False)
@@ -191,15 +187,7 @@ def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
     body = classes.replace(MARKER, methods).rstrip("\n") + "\n\n"
     body += tuples(row for row in registry if belongs(row, ""))
-    return rounding(HEADER + body + functions + exports(public))
-
-
-def rounding(text: str) -> str:
-    """The stub with the arguments that the methods have, and the operations not."""
-    text = text.replace("def logit(self, *,", "def logit(input, eps: _float | None = None, *,")
-    mode = "rounding_mode: str | None = None"
-    text = re.sub(r"(def div\(self[^*]*\*, )", rf"\g<1>{mode}, ", text)
-    return re.sub(r"(def div_\([^)]*)\)", rf"\g<1>, *, {mode})", text)
+    return HEADER + body + functions + exports(public)
 
 
 def summary(row: Row) -> str:
@@ -251,7 +239,7 @@ def outputs() -> dict[Path, str]:
     registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
     spaces = {path: namespace_stub(registry, space) for space, path in SPACES.items()}
     core = stub(registry, CLASSES.read_text(), _core.__all__)
-    return {STUB: core, **spaces, TABLE: table(registry)}
+    return {STUB: core, **spaces, TABLE: table(registry), **name_files.outputs()}
 
 
 def stale() -> list[str]:

@@ -1,5 +1,7 @@
-# What type checkers see of the package; `__init__.py` loads the same names when they are first used.
+# Written by tools/stubs.py from ferrograd/_names; `__init__.py` loads the same names.
 
+from ferrograd._core import *
+from ferrograd._core import __version__ as __version__, tensor as tensor
 from ferrograd import (
     array_api as array_api,
     autograd as autograd,
@@ -31,25 +33,18 @@ from ferrograd._checking import (
     gradcheck as gradcheck,
     gradgradcheck as gradgradcheck,
 )
+from ferrograd._compile.api import compile as compile
 from ferrograd._compile.branches import cond as cond, switch as switch
 from ferrograd._compile.callback import (
     ShapeDtypeStruct as ShapeDtypeStruct,
     pure_callback as pure_callback,
 )
-from ferrograd._compile.api import compile as compile
-from ferrograd._compile.loops import (
-    fori_loop as fori_loop,
-    scan as scan,
-    while_loop as while_loop,
-)
-from ferrograd._core import *
+from ferrograd._compile.loops import fori_loop as fori_loop, scan as scan, while_loop as while_loop
 from ferrograd._core import (
     CustomFunction as CustomFunction,
     Function as Function,
     FunctionContext as FunctionContext,
     Node as Node,
-    __version__ as __version__,
-    tensor as tensor,
 )
 from ferrograd._inspect.anomaly import (
     detect_anomaly as detect_anomaly,
@@ -59,20 +54,7 @@ from ferrograd._inspect.anomaly import (
 from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
 from ferrograd._inspect.info import show_config as show_config
 from ferrograd._inspect.scope import Graph as Graph
-from ferrograd._pytorch.linear_algebra import (
-    cholesky as cholesky,
-    cholesky_inverse as cholesky_inverse,
-    cholesky_solve as cholesky_solve,
-    clamp_max as clamp_max,
-    clamp_min as clamp_min,
-    det as det,
-    inverse as inverse,
-    logdet as logdet,
-    matrix_exp as matrix_exp,
-    matrix_power as matrix_power,
-    pinverse as pinverse,
-    slogdet as slogdet,
-)
+from ferrograd._pytorch.amp import amp as amp, autocast as autocast
 from ferrograd._pytorch.devices import (
     accelerator as accelerator,
     backends as backends,
@@ -80,21 +62,6 @@ from ferrograd._pytorch.devices import (
 )
 from ferrograd._pytorch.distances import cdist as cdist
 from ferrograd._pytorch.division import div as div
-from ferrograd._pytorch.random import (
-    multinomial as multinomial,
-    normal as normal,
-    poisson as poisson,
-)
-from ferrograd._pytorch.dtypes import (
-    cdouble as cdouble,
-    cfloat as cfloat,
-    double as double,
-    float as float,
-    half as half,
-    int as int,
-    long as long,
-    short as short,
-)
 from ferrograd._pytorch.dtype_queries import (
     as_tensor as as_tensor,
     broadcast_shapes as broadcast_shapes,
@@ -109,6 +76,30 @@ from ferrograd._pytorch.dtype_queries import (
     promote_types as promote_types,
     result_type as result_type,
 )
+from ferrograd._pytorch.dtypes import (
+    cdouble as cdouble,
+    cfloat as cfloat,
+    double as double,
+    float as float,
+    half as half,
+    int as int,
+    long as long,
+    short as short,
+)
+from ferrograd._pytorch.linear_algebra import (
+    cholesky as cholesky,
+    cholesky_inverse as cholesky_inverse,
+    cholesky_solve as cholesky_solve,
+    clamp_max as clamp_max,
+    clamp_min as clamp_min,
+    det as det,
+    inverse as inverse,
+    logdet as logdet,
+    matrix_exp as matrix_exp,
+    matrix_power as matrix_power,
+    pinverse as pinverse,
+    slogdet as slogdet,
+)
 from ferrograd._pytorch.math import (
     adjoint as adjoint,
     as_strided as as_strided,
@@ -122,6 +113,7 @@ from ferrograd._pytorch.math import (
     isposinf as isposinf,
     lcm as lcm,
     ldexp as ldexp,
+    logit as logit,
     nanquantile as nanquantile,
     positive as positive,
     renorm as renorm,
@@ -129,18 +121,6 @@ from ferrograd._pytorch.math import (
     unravel_index as unravel_index,
     vander as vander,
 )
-from ferrograd._pytorch.math import logit as logit  # type: ignore[assignment]
-from ferrograd._pytorch.scatter import (
-    diagonal_scatter as diagonal_scatter,
-    index_copy as index_copy,
-    index_fill as index_fill,
-    index_put as index_put,
-    masked_scatter as masked_scatter,
-    select_scatter as select_scatter,
-    slice_scatter as slice_scatter,
-    unflatten as unflatten,
-)
-from ferrograd._pytorch.amp import amp as amp, autocast as autocast
 from ferrograd._pytorch.products import (
     addbmm as addbmm,
     addmm as addmm,
@@ -153,6 +133,21 @@ from ferrograd._pytorch.products import (
     dist as dist,
     meshgrid as meshgrid,
     mv as mv,
+)
+from ferrograd._pytorch.random import (
+    multinomial as multinomial,
+    normal as normal,
+    poisson as poisson,
+)
+from ferrograd._pytorch.scatter import (
+    diagonal_scatter as diagonal_scatter,
+    index_copy as index_copy,
+    index_fill as index_fill,
+    index_put as index_put,
+    masked_scatter as masked_scatter,
+    select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
+    unflatten as unflatten,
 )
 from ferrograd._pytorch.sorting import (
     aminmax as aminmax,
@@ -177,8 +172,8 @@ from ferrograd._tensor.checkpoint import checkpoint as checkpoint
 from ferrograd._tensor.creation import (
     arange as arange,
     bool_ as bool_,
-    complex64 as complex64,
     complex128 as complex128,
+    complex64 as complex64,
     e as e,
     empty as empty,
     empty_like as empty_like,
@@ -189,20 +184,20 @@ from ferrograd._tensor.creation import (
     full as full,
     full_like as full_like,
     inf as inf,
-    int8 as int8,
     int16 as int16,
     int32 as int32,
     int64 as int64,
+    int8 as int8,
     linspace as linspace,
     nan as nan,
     newaxis as newaxis,
     ones as ones,
     ones_like as ones_like,
     pi as pi,
-    uint8 as uint8,
     uint16 as uint16,
     uint32 as uint32,
     uint64 as uint64,
+    uint8 as uint8,
     zeros as zeros,
     zeros_like as zeros_like,
 )
@@ -232,15 +227,15 @@ from ferrograd.autograd._backward_pass import (
     BackwardPass as BackwardPass,
     GradientComputer as GradientComputer,
 )
-from ferrograd.builtins import (
+from ferrograd.extend import primitive as primitive
+from ferrograd.fft._stft import istft as istft, stft as stft
+from ferrograd.hips.builtins import (
     dict as dict,
     isinstance as isinstance,
     list as list,
     tuple as tuple,
     type as type,
 )
-from ferrograd.extend import primitive as primitive
-from ferrograd.fft._stft import istft as istft, stft as stft
 from ferrograd.transforms import (
     check_grads as check_grads,
     deriv as deriv,

@@ -184,6 +184,11 @@ class Tensor:
     def diagonal_scatter(
         input, src: _TensorLike, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
     ) -> Tensor: ...
+    def div(self, b: _TensorLike, *, rounding_mode: str | None = None, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
+    def div_(self, b: _TensorLike, *, rounding_mode: str | None = None) -> Self: """`divide` in place."""
+    def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
+    def logit(input, eps: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
+    def split(self, indices_or_sections: _TensorLike, axis: _int = 0, *, out: Any = None, name: str | None = None) -> list[Tensor]: """`n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined."""
     def sort(
         self,
         axis: _int = -1,
@@ -460,7 +465,6 @@ class Tensor:
     def hardswish(self, *, out: Any = None, name: str | None = None) -> Tensor: """`x hardsigmoid(x)`. Derivative: `g (x / 3 + 1/2)` between -3 and 3, `g` above, 0 below."""
     def hardtanh(self, min_val: _float = -1.0, max_val: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere."""
     def leaky_relu(self, negative_slope: _float = 0.01, *, out: Any = None, name: str | None = None) -> Tensor: """`x` above zero, `slope x` below. Derivative: `g` above zero, `slope g` elsewhere."""
-    def logit(input, eps: _float | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
     def logsigmoid(self, *, out: Any = None, name: str | None = None) -> Tensor: """Logarithm of the logistic function. Derivative: `g sigmoid(-x)`."""
     def mish(self, *, out: Any = None, name: str | None = None) -> Tensor: """`x tanh(softplus(x))`. Derivative: `g (t + x s (1 - t²))` with `s = sigmoid(x)` and `t = tanh(softplus(x))`."""
     def relu(self, *, out: Any = None, name: str | None = None) -> Tensor: """Rectified linear unit, `max(x, 0)`. Derivative: `g` where `x > 0`, 0 elsewhere and at 0."""
@@ -485,7 +489,6 @@ class Tensor:
     def atan2(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`."""
     def copysign(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero."""
     def divide(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
-    def div(self, b: _TensorLike, *, rounding_mode: str | None = None, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
     def true_divide(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
     def floor_divide(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Largest integer not above the quotient, as Python's `//`. Derivative: zero."""
     def fmod(self, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g` times the quotient rounded towards zero."""
@@ -553,7 +556,6 @@ class Tensor:
     def view_as_real(self, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a view: writing to it changes `x`. Derivative: `view_as_complex` of `g`."""
     def clone(self, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
     def copy(self, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
-    def full_like(self, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
     def ones_like(self, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Ones of the same shape and dtype."""
     def zeros_like(self, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Zeros of the same shape and dtype."""
     def cummax(self, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummax: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
@@ -725,7 +727,6 @@ class Tensor:
     def dsplit(self, indices_or_sections: _TensorLike, *, out: Any = None, name: str | None = None) -> list[Tensor]: """`split` along axis 2 of at least three."""
     def hsplit(self, indices_or_sections: _TensorLike, *, out: Any = None, name: str | None = None) -> list[Tensor]: """`split` along axis 1, or axis 0 of a vector."""
     def narrow(self, axis: _int, start: _int, length: _int, *, out: Any = None, name: str | None = None) -> Tensor: """`length` elements of an axis from `start` on; a view."""
-    def split(self, indices_or_sections: _TensorLike, axis: _int = 0, *, out: Any = None, name: str | None = None) -> list[Tensor]: """`n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined."""
     def unbind(self, axis: _int = 0, *, out: Any = None, name: str | None = None) -> Any: """PyTorch's slices along an axis, which disappears; views."""
     def unsafe_split(self, split_size: _int | Sequence[_int | Sequence[_int]], axis: _int = 0, *, out: Any = None, name: str | None = None) -> Any: """PyTorch's split: parts of `split_size` elements of an axis, the last one shorter where it must be, or parts of the sizes given. Each part is a view of its own, which may be changed in place. Derivative: the parts' gradients joined."""
     def split_with_sizes(self, split_size: _int | Sequence[_int | Sequence[_int]], axis: _int = 0, *, out: Any = None, name: str | None = None) -> Any: """PyTorch's split: parts of `split_size` elements of an axis, the last one shorter where it must be, or parts of the sizes given. Each part is a view of its own, which may be changed in place. Derivative: the parts' gradients joined."""
@@ -766,7 +767,6 @@ class Tensor:
     def conj_(self) -> Self: """`conjugate` in place."""
     def copysign_(self, b: _TensorLike) -> Self: """`copysign` in place."""
     def divide_(self, b: _TensorLike) -> Self: """`divide` in place."""
-    def div_(self, b: _TensorLike, *, rounding_mode: str | None = None) -> Self: """`divide` in place."""
     def true_divide_(self, b: _TensorLike) -> Self: """`divide` in place."""
     def floor_divide_(self, b: _TensorLike) -> Self: """`floor_divide` in place."""
     def fmod_(self, b: _TensorLike) -> Self: """`fmod` in place."""
@@ -970,7 +970,7 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None: ...
-def grad(
+def _grad(
     outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
     inputs: Any,
     grad_outputs: Any = None,
@@ -1034,13 +1034,13 @@ class JointProgram:
     def _trim(self) -> None: ...
 
 @final
-class PyTree:
+class _PyTree:
     """The containers of a nested value, without its leaves."""
 
     @staticmethod
-    def of_tuple(trees: Sequence[PyTree]) -> PyTree: ...
+    def of_tuple(trees: Sequence[_PyTree]) -> _PyTree: ...
     def unflatten(self, leaves: Iterable[Any]) -> Any: ...
-    def without_items(self) -> PyTree: ...
+    def without_items(self) -> _PyTree: ...
     @property
     def is_leaf(self) -> bool: ...
     @property
@@ -1050,18 +1050,18 @@ class PyTree:
     @property
     def keys(self) -> list[Any]: ...
     @property
-    def children(self) -> list[PyTree]: ...
+    def children(self) -> list[_PyTree]: ...
     def paths(self) -> list[str]: ...
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
 
-def _flatten(value: Any) -> tuple[list[Any], PyTree]: ...
+def _flatten(value: Any) -> tuple[list[Any], _PyTree]: ...
 @final
 class _CallSignature:
     """What must be equal for a program to serve a call."""
 
     @property
-    def tree(self) -> PyTree: ...
+    def tree(self) -> _PyTree: ...
     @property
     def places(self) -> list[int]: ...
     @property
@@ -1088,9 +1088,9 @@ def _split_call(
 class _ResultStructure:
     """The results of a function, with places for tensors."""
 
-    def __new__(cls, tree: PyTree, leaves: list[Any]) -> Self: ...
+    def __new__(cls, tree: _PyTree, leaves: list[Any]) -> Self: ...
     @property
-    def tree(self) -> PyTree: ...
+    def tree(self) -> _PyTree: ...
     @property
     def leaves(self) -> list[Any]: ...
     def build(self, results: list[Any]) -> Any: ...
@@ -1458,7 +1458,7 @@ def hardsigmoid(x: _TensorLike, *, out: Any = None, name: str | None = None) -> 
 def hardswish(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """`x hardsigmoid(x)`. Derivative: `g (x / 3 + 1/2)` between -3 and 3, `g` above, 0 below."""
 def hardtanh(x: _TensorLike, min_val: _float = -1.0, max_val: _float = 1.0, *, out: Any = None, name: str | None = None) -> Tensor: """Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere."""
 def leaky_relu(x: _TensorLike, negative_slope: _float = 0.01, *, out: Any = None, name: str | None = None) -> Tensor: """`x` above zero, `slope x` below. Derivative: `g` above zero, `slope g` elsewhere."""
-def logit(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
+def _logit(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The inverse of `sigmoid`, `ln(x / (1 - x))`; NaN outside 0..1. Derivative: `g / (x (1 - x))`."""
 def logsigmoid(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Logarithm of the logistic function. Derivative: `g sigmoid(-x)`."""
 def mish(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """`x tanh(softplus(x))`. Derivative: `g (t + x s (1 - t²))` with `s = sigmoid(x)` and `t = tanh(softplus(x))`."""
 def relu(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Rectified linear unit, `max(x, 0)`. Derivative: `g` where `x > 0`, 0 elsewhere and at 0."""
@@ -1485,7 +1485,6 @@ def conjugate(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Te
 def conj(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Complex conjugate; real numbers are their own. Derivative: the conjugate of `g`."""
 def copysign(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The magnitude of `a` with the sign of `b`. Derivatives: `g` times the sign change, and zero."""
 def divide(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
-def div(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
 def true_divide(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`."""
 def floor_divide(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Largest integer not above the quotient, as Python's `//`. Derivative: zero."""
 def fmod(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g` times the quotient rounded towards zero."""
@@ -1507,7 +1506,7 @@ def atleast_2d(*tensors: _TensorLike, out: Any = None, name: str | None = None) 
 def atleast_3d(*tensors: _TensorLike, out: Any = None, name: str | None = None) -> Any: """Each tensor with at least three dimensions, `(n,)` becoming `(1, n, 1)` and `(m, n)` `(m, n, 1)`; a tuple for several."""
 def broadcast_arrays(*tensors: _TensorLike, out: Any = None, name: str | None = None) -> Any: """The tensors under their common shape, without copying."""
 def broadcast_tensors(*tensors: _TensorLike, out: Any = None, name: str | None = None) -> Any: """The tensors under their common shape, without copying."""
-def meshgrid(*tensors: _TensorLike, indexing: str = "xy", sparse: _bool = False, copy: _bool = True, out: Any = None, name: str | None = None) -> Any: """The coordinates of a grid from those of its axes: `indexing` is `"xy"` (the first two axes exchanged) or `"ij"`."""
+def _meshgrid(*tensors: _TensorLike, indexing: str = "xy", sparse: _bool = False, copy: _bool = True, out: Any = None, name: str | None = None) -> Any: """The coordinates of a grid from those of its axes: `indexing` is `"xy"` (the first two axes exchanged) or `"ij"`."""
 def bitwise_and(a: _TensorLike, b: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Bits set in both; the truth of both for booleans."""
 def bitwise_not(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Bits not set; the falsehood of booleans."""
 def invert(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """Bits not set; the falsehood of booleans."""
@@ -1563,9 +1562,9 @@ def view_as_complex(x: _TensorLike, *, out: Any = None, name: str | None = None)
 def view_as_real(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """The parts of complex numbers along a new last axis of size 2; a view: writing to it changes `x`. Derivative: `view_as_complex` of `g`."""
 def clone(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
 def copy(x: _TensorLike, *, out: Any = None, name: str | None = None) -> Tensor: """A copy with storage of its own. Derivative: `g`."""
-def full_like(x: _TensorLike, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
-def ones_like(x: _TensorLike, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Ones of the same shape and dtype."""
-def zeros_like(x: _TensorLike, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Zeros of the same shape and dtype."""
+def _full_like(x: _TensorLike, fill_value: _float, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """One repeated number of the same shape and dtype."""
+def _ones_like(x: _TensorLike, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Ones of the same shape and dtype."""
+def _zeros_like(x: _TensorLike, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Zeros of the same shape and dtype."""
 def cummax(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummax: """Running maximum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
 def cummin(x: _TensorLike, axis: _int | None = None, *, out: Any = None, name: str | None = None) -> _Cummin: """Running minimum along an axis (or of the flattened tensor) and its index, the last of equals. Derivative: `g` to the element chosen."""
 def cumprod(x: _TensorLike, axis: _int | None = None, dtype: DTypeLike | None = None, *, out: Any = None, name: str | None = None) -> Tensor: """Running product along an axis (or of the flattened tensor). Derivative: exact also where elements are zero."""
@@ -1939,7 +1938,6 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
-    "logit",
     "logsigmoid",
     "logsumexp",
     "lt",
@@ -1950,7 +1948,6 @@ __all__ = [
     "maximum",
     "mean",
     "median",
-    "meshgrid",
     "min",
     "minimum",
     "mish",

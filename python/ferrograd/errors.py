@@ -1,7 +1,7 @@
 """Every exception and warning of ferrograd.
 
-Each inherits `FerrogradError` and the builtin a user would catch. The core makes them; only what
-pure Python raises is defined here.
+Each inherits `FerrogradError` and the builtin a user would catch. The core defines them; only those
+that pure Python raises are defined here.
 """
 
 from ferrograd._core import (
@@ -43,4 +43,4 @@ class FileFormatError(FerrogradError, ValueError):
 
 
 class StateDictError(FerrogradError, ValueError):
-    """A state whose keys, shapes or dtypes do not fit the module."""
+    """The keys, shapes or dtypes of a state do not fit the module."""

@@ -1,7 +1,7 @@
 """Derivatives for plain functions of arrays: `primitive` and `defvjp`.
 
-Invariant: the function sees arrays only; a rule sees arrays in a first derivative and tensors when
-the derivative is itself differentiated.
+Invariant: the function gets only arrays. A rule gets arrays for a first derivative, and tensors if
+the derivative is differentiated again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Primitive:
         self.function = function
         self.rules: dict[int, Rule | None]
         self.rules = _EARLY.pop(function, {}) if isinstance(function, FunctionType) else {}
-        #: Makes the pullback of several arguments at once; it stands for missing rules.
+        #: Makes the pullback of several arguments at once; used for missing rules.
         self.joint: Callable[..., Callable[[Any], Any]] | None = None
         functools.update_wrapper(self, function)
         _PRIMITIVES.add(self)
@@ -108,7 +108,7 @@ class Primitive:
     def pull(
         self, wanted: list[int], ans: Any, args: list[Any], kwargs: dict[str, Any], g: Any
     ) -> Iterator[tuple[int, Any]]:
-        """The gradients of the wanted arguments, by their own rules or by the joint one."""
+        """The gradients of the requested arguments, by their own rules or by the joint one."""
         joint = [i for i in wanted if i not in self.rules]
         for i in wanted:
             rule = self.rules.get(i)
@@ -128,10 +128,10 @@ class Primitive:
             )
 
 
-#: Rules that were defined of functions which are no primitives yet.
+#: Rules of functions that are not primitives yet.
 _EARLY: WeakKeyDictionary[Callable[..., Any], dict[int, Rule | None]] = WeakKeyDictionary()
 
-#: Every primitive there is.
+#: All primitives.
 _PRIMITIVES: WeakSet[Primitive] = WeakSet()
 
 
@@ -240,7 +240,7 @@ def _conjugate(g: Any) -> Any:
 
 
 def primitive(function: Callable[..., Any]) -> Primitive:
-    """Makes a function of arrays an operation; `defvjp` gives it derivatives.
+    """Makes a function of arrays an operation; define its derivatives with `defvjp`.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -257,12 +257,12 @@ def primitive(function: Callable[..., Any]) -> Primitive:
 def defvjp(
     function: Primitive, *rules: Rule | None, argnums: list[int] | tuple[int, ...] | None = None
 ) -> None:
-    """Defines the derivatives of a primitive, one rule for each argument in turn or of `argnums`.
+    """Defines the derivatives of a primitive: one rule for each argument, or each of `argnums`.
 
-    A rule takes the answer and the arguments and returns the function from the gradient of the
-    answer to that of its argument; None means that the derivative is zero. A rule written with
-    differentiable functions can be differentiated again. Complex gradients are those of `fg.grad`
-    and of HIPS autograd, which is `g * slope` for a function with a complex slope.
+    A rule takes the result and the arguments, and returns the function from the gradient of the
+    result to the gradient of its argument. None means that the derivative is zero. A rule written
+    with differentiable functions can be differentiated again. Complex gradients follow the
+    convention of `fg.grad` and HIPS autograd: `g * slope` for a function with a complex derivative.
     """
     if not isinstance(function, Primitive | FunctionType):
         raise ArgumentTypeError(
@@ -295,7 +295,7 @@ def defvjp(
 
 
 def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
-    """Defines all derivatives by one maker: `maker(argnum, ans, args, kwargs)` gives a pullback."""
+    """Defines all derivatives: `maker(argnum, ans, args, kwargs)` gives a pullback."""
 
     def joint(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
         pulls = [maker(argnum, ans, args, kwargs) for argnum in argnums]
@@ -305,7 +305,7 @@ def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]
 
 
 def defvjp_argnums(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
-    """Defines all derivatives together: `maker(argnums, ans, args, kwargs)(g)` gives one each."""
+    """Defines all derivatives together: `maker(argnums, ans, args, kwargs)(g)`."""
     if not isinstance(function, Primitive) or not callable(maker):
         raise ArgumentTypeError(
             f"defvjp_argnums: got a {type(function).__name__} and a {type(maker).__name__}; give a"
@@ -315,7 +315,7 @@ def defvjp_argnums(function: Primitive, maker: Callable[..., Callable[[Any], Any
 
 
 def defjvp(function: Primitive, *rules: Any, argnums: Any = None) -> None:
-    """Takes forward rules, which nothing needs: forward products follow from `defvjp`'s rules."""
+    """Accepts forward rules and ignores them: forward products follow from `defvjp`'s rules."""
     if not isinstance(function, Primitive):
         raise ArgumentTypeError(
             f"defjvp: the first argument is a {type(function).__name__}; decorate the function with"
@@ -327,7 +327,7 @@ defjvp_argnum = defjvp_argnums = def_linear = defjvp
 
 
 def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose results have no derivative: it sees arrays, and nothing is recorded."""
+    """A function whose results have no derivative: it gets arrays, and nothing is recorded."""
 
     @functools.wraps(function)
     def apply(*args: Any, **kwargs: Any) -> Any:
@@ -337,7 +337,7 @@ def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def register_notrace(trace_type: Any, function: Any) -> None:
-    """Takes what `notrace_primitive` has said already."""
+    """Does nothing: `notrace_primitive` has already registered the function."""
 
 
 def _recorded(value: Any) -> bool:
@@ -345,6 +345,6 @@ def _recorded(value: Any) -> bool:
         return bool(value.requires_grad)
     if isinstance(value, dict):
         return any(map(_recorded, dict.values(value)))
-    # What it holds, and not what a subclass says when it is iterated, which may have no end.
+    # Read the elements directly: a subclass may define another, even endless, iteration.
     kind = next((kind for kind in (list, tuple) if isinstance(value, kind)), None)
     return kind is not None and any(map(_recorded, kind.__iter__(value)))

@@ -1,6 +1,6 @@
-"""Linear algebra: the operations of the core that live under `fg.linalg`.
+"""Linear algebra: the operations of the core under `fg.linalg`.
 
-What NumPy has beside them is NumPy's, which takes tensors.
+Other names are those of `numpy.linalg`, which take tensors.
 """
 
 from importlib import import_module as _import_module
@@ -9,32 +9,22 @@ from typing import Any
 import numpy
 
 import ferrograd._core as _core
+from ferrograd._names import linalg as _table, rows as _rows
 
 _members = _core._namespaces.get("linalg", {})
 globals().update(_members, cross=_core.cross)
 __all__ = sorted(_members)
 
-_NUMPY = (
-    *("cond", "diagonal", "matmul", "matrix_rank", "matrix_transpose", "outer"),
-    *("tensordot", "tensorinv", "tensorsolve", "trace", "vecdot"),
-)
-
-
-#: PyTorch's, which are written with operations.
-_PYTORCH = {
-    "vander": "ferrograd._pytorch.vander",
-    **dict.fromkeys(
-        ("cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"), "ferrograd._pytorch.linalg_ex"
-    ),
-}
+_NUMPY = _table.OF_NUMPY.names.split()
+_PYTORCH = _rows.Homes(_table.LINALG)
 
 
 def __getattr__(name: str) -> Any:
-    """The functions that are no operations of their own: those of `numpy.linalg`, and PyTorch's."""
+    """Functions that are not operations of the core: those of `numpy.linalg`, and PyTorch's."""
     if name in _NUMPY:
         found = getattr(numpy.linalg, name)
-    elif name in _PYTORCH:
-        found = getattr(_import_module(_PYTORCH[name]), name)
+    elif name in _PYTORCH.rows:
+        found = _PYTORCH.load(name)
     else:
         return _import_module("ferrograd._inspect.missing_names").missing("linalg", name)
     return globals().setdefault(name, found)
@@ -42,4 +32,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The operations, NumPy's functions and PyTorch's."""
-    return sorted({*globals(), *_NUMPY, *_PYTORCH})
+    return sorted({*globals(), *_NUMPY, *_PYTORCH.rows})

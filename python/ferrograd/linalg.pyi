@@ -10,6 +10,12 @@ from numpy.typing import DTypeLike
 
 from ferrograd._core import Tensor, _Axes, _Shape, _TensorLike
 
+from ferrograd._pytorch.linalg_ex import (
+    cholesky_ex as cholesky_ex,
+    inv_ex as inv_ex,
+    lu_factor_ex as lu_factor_ex,
+    solve_ex as solve_ex,
+)
 from ferrograd._pytorch.vander import vander as vander
 
 class _Eig(NamedTuple):

@@ -1,99 +1,58 @@
-//! Buffers seen while a function is traced (`fg.compile`): where each came from, and which contents may not be read.
+//! The observer of this thread's memory: sees which buffers are allocated, filled, used and read.
 //!
-//! The state is per thread. `kernels::launch` and `compile` use it; it knows neither kernels nor programs.
-//! Invariant: every buffer seen stays alive until the capture ends, so an address identifies one buffer. Outside a capture,
-//! each check costs one load.
+//! Invariant: without an observer each check costs one load. Inside a kernel the observer is paused.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Storage;
-use super::buffer_index::BufferIndex;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-/// Where a buffer came from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
-    /// It existed before the capture, or belongs to another library.
-    Outside,
-    /// An operation allocated it during the capture.
-    Allocated,
-    /// It was filled from Python values (numbers, lists, NumPy arrays), which are constants of the program.
-    Constant,
-    /// It holds an argument of the captured function.
-    Input(usize),
-    /// Host code of a host-call step made it: each run of the program makes it anew.
-    Host,
-}
-
-/// A buffer seen by the capture.
-pub struct Buffer {
-    /// Keeps the memory alive, and so its address unique.
-    pub storage: Storage,
-    /// Where it came from.
-    pub origin: Origin,
-    /// Whether the contents depend on the arguments, or on memory that may change between calls.
-    pub traced: bool,
-    /// Host code reads it although it is not one of its arguments: no later step may write to it.
-    pub read_by_host: bool,
-    /// For a copy of one element of outside memory: that memory and its version. Reading the copy counts as reading the memory.
-    element_of: Option<(Storage, u32)>,
-    /// How many buffers were known before this one.
-    number: usize,
-}
-
-/// The state of one capture.
-#[derive(Default)]
-pub struct Buffers {
-    index: BufferIndex,
-    /// Outside memory whose contents became constants of the program, with its version then.
-    outside_reads: Vec<(Storage, u32)>,
-    /// The enclosing capture, if this is the capture of a subprogram.
-    outer: Option<Box<Buffers>>,
-    /// The host calls that are running, the innermost last.
-    host_spans: Vec<HostSpan>,
-    /// Whether a read was refused; the caller may have caught the error.
-    refused_read: bool,
-    /// Whether this captures a subprogram (the body of a loop or branch).
-    is_subprogram: bool,
-    /// Whether a transform (`grad`, `vjp`, …) was differentiating when the capture began.
-    in_transform: bool,
-    /// Whether an in-place write was refused; the caller may have caught the error.
-    refused_write: bool,
-}
-
-/// A span of the capture in which host code runs; a host-call step of the program may run that code again.
-struct HostSpan {
-    /// Buffers with this number or a later one were made in the span.
-    first_buffer: usize,
-    /// The addresses of the buffers passed to the host code.
-    arguments: Vec<usize>,
-    /// Whether it read traced contents: then it cannot be executed once and dropped.
-    reads_traced: bool,
-    /// The length of `outside_reads` before the span.
-    outside_reads: usize,
-}
-
-impl HostSpan {
-    /// Whether the host code finds the same buffer here when it is called again.
-    fn admits(&self, address: usize, buffer: &Buffer) -> bool {
-        buffer.number >= self.first_buffer
-            || matches!(buffer.origin, Origin::Outside | Origin::Host)
-            || self.arguments.contains(&address)
-    }
+/// Receives what happens to buffers on its thread. A buffer is named by the address of its first byte.
+pub trait MemoryObserver: Sync {
+    /// Memory was allocated.
+    fn note_allocated(&self, storage: &Storage);
+    /// The contents were written by other code than a kernel.
+    fn note_filled(&self, storage: &Storage);
+    /// A kernel is about to use the memory.
+    fn note_used(&self, storage: &Storage);
+    /// `element` holds a copy of one element of `memory`.
+    fn note_element_copy(&self, element: &Storage, memory: &Storage);
+    /// How many handles of a storage belong to the observer.
+    fn count_handles(&self, storage: &Storage) -> u64;
+    /// Checks a read of contents by other code than a kernel.
+    ///
+    /// # Errors
+    /// `Captured` if the reader would keep a value that differs in later calls.
+    fn check_read(&self, op: &'static str, storage: &Storage) -> Result<()>;
+    /// Checks a write in place before it happens; `recorded`: autograd records it.
+    ///
+    /// # Errors
+    /// `Captured` if the write cannot be repeated or rolled back.
+    fn check_write(&self, storage: &Storage, recorded: bool) -> Result<()>;
+    /// Whether `check_read` would refuse the contents of a buffer.
+    fn refuses_read(&self, buffer: usize) -> bool;
+    /// The buffer that contains the address `element`.
+    fn buffer_of(&self, element: usize) -> Option<usize>;
+    /// Whether the contents of a buffer may differ between calls of the observed function.
+    fn varies(&self, buffer: usize) -> bool;
+    /// Notes that they do.
+    fn set_varies(&self, buffer: usize);
+    /// Whether a buffer is an argument of the observed function.
+    fn is_argument(&self, buffer: usize) -> bool;
 }
 
 thread_local! {
     static ACTIVE: Cell<bool> = const { Cell::new(false) };
-    static BUFFERS: RefCell<Option<Buffers>> = const { RefCell::new(None) };
+    static OBSERVER: Cell<Option<&'static dyn MemoryObserver>> = const { Cell::new(None) };
 }
-/// The number of captures in the process: while it is 0, no thread reads its thread-local flag.
-static CAPTURES: AtomicU32 = AtomicU32::new(0);
+/// The number of observers in the process: while it is 0, no thread reads its thread-local flag.
+static OBSERVERS: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this thread captures, and is not inside a kernel (see `Pause`).
+/// Whether this thread has an observer, and is not inside a kernel (see `Pause`).
 #[inline(always)]
 pub fn active() -> bool {
-    CAPTURES.load(Ordering::Relaxed) != 0 && active_here()
+    OBSERVERS.load(Ordering::Relaxed) != 0 && active_here()
 }
 
 #[cold]
@@ -102,61 +61,26 @@ fn active_here() -> bool {
     ACTIVE.get()
 }
 
-/// Begins a capture on this thread; `false` if there is one already.
-pub fn begin() -> bool {
-    let begun = BUFFERS.with_borrow_mut(|buffers| {
-        let begun = buffers.is_none();
-        buffers.get_or_insert_default();
-        begun
-    });
-    if begun {
-        CAPTURES.fetch_add(1, Ordering::Relaxed);
-        ACTIVE.set(true);
-    }
-    begun
-}
-
-/// Begins the capture of a subprogram; the enclosing capture of this thread, if any, is suspended until `end`.
-pub fn begin_subprogram() {
-    BUFFERS.with_borrow_mut(|buffers| {
-        let outer = buffers.take().map(Box::new);
-        *buffers = Some(Buffers { outer, is_subprogram: true, ..Buffers::default() });
-    });
-    CAPTURES.fetch_add(1, Ordering::Relaxed);
+/// Sets the observer of this thread.
+pub fn attach(observer: &'static dyn MemoryObserver) {
+    OBSERVERS.fetch_add(1, Ordering::Relaxed);
+    OBSERVER.set(Some(observer));
     ACTIVE.set(true);
 }
 
-/// Ends this thread's capture and resumes the enclosing one.
-pub fn end() {
-    let ended = BUFFERS.take();
-    if ended.is_some() {
-        CAPTURES.fetch_sub(1, Ordering::Relaxed);
-    }
-    let outer = ended.and_then(|ended| ended.outer);
+/// Ends an `attach`; `outer` observes from now on.
+pub fn detach(outer: Option<&'static dyn MemoryObserver>) {
+    OBSERVERS.fetch_sub(1, Ordering::Relaxed);
+    OBSERVER.set(outer);
     ACTIVE.set(outer.is_some());
-    BUFFERS.set(outer.map(|outer| *outer));
 }
 
-/// Calls `body` in the enclosing capture; `None` if there is none.
-pub(super) fn in_enclosing<T>(body: impl FnOnce() -> T) -> Option<T> {
-    let mut inner = BUFFERS.take()?;
-    let Some(outer) = inner.outer.take() else {
-        BUFFERS.set(Some(inner));
-        return None;
-    };
-    BUFFERS.set(Some(*outer));
-    let done = body();
-    inner.outer = BUFFERS.take().map(Box::new);
-    BUFFERS.set(Some(inner));
-    Some(done)
-}
-
-/// Suspends this thread's capture while it lives: what a kernel does inside is part of the kernel's own step.
-#[must_use = "the capture goes on when this is dropped"]
+/// Pauses this thread's observer while it lives: what a kernel does inside is part of the kernel's own launch.
+#[must_use = "the observer goes on when this is dropped"]
 pub struct Pause(bool);
 
 impl Pause {
-    /// Suspends the capture, if there is one.
+    /// Pauses the observer, if there is one.
     pub fn new() -> Pause {
         Pause(ACTIVE.replace(false))
     }
@@ -174,317 +98,113 @@ impl Drop for Pause {
     }
 }
 
-fn register(storage: &Storage, origin: Origin) {
-    let key = storage.ptr().addr();
-    BUFFERS.with_borrow_mut(|buffers| {
-        let Some(buffers) = buffers else { return };
-        let traced = matches!(origin, Origin::Input(_));
-        let number = buffers.index.len();
-        let new = || Buffer {
-            storage: storage.data_handle(),
-            origin,
-            traced,
-            read_by_host: false,
-            element_of: None,
-            number,
-        };
-        let known = buffers.index.get_or_insert(key, new);
-        // Foreign memory may be adopted twice, the second time with a larger range.
-        if known.storage.nbytes() < storage.nbytes() {
-            known.storage = storage.data_handle();
-        }
-    });
+fn observer() -> Option<&'static dyn MemoryObserver> {
+    OBSERVER.get()
 }
 
-/// Registers newly allocated memory.
+/// Notes newly allocated memory.
 #[cold]
-pub fn register_new(storage: &Storage) {
-    register(storage, Origin::Allocated);
+pub fn note_allocated(storage: &Storage) {
+    if let Some(observer) = observer() {
+        observer.note_allocated(storage);
+    }
 }
 
-/// Registers memory whose contents were written by other code than a kernel: they are constants.
+/// Notes memory whose contents were written by other code than a kernel.
 #[inline]
-pub fn register_constant(storage: &Storage) {
+pub fn note_filled(storage: &Storage) {
     if active() {
-        register_constant_slow(storage);
+        note_filled_slow(storage);
     }
 }
 
 #[cold]
-fn register_constant_slow(storage: &Storage) {
-    register(storage, Origin::Constant);
-    with_buffer(storage.ptr().addr(), |buffer| buffer.origin = Origin::Constant);
-}
-
-/// Registers that `element` holds a copy of one element of `memory`.
-#[cold]
-pub fn register_element_copy(element: &Storage, memory: &Storage) {
-    let outside = with_buffer(memory.ptr().addr(), |buffer| {
-        buffer.origin == Origin::Outside && !buffer.traced
-    });
-    if outside == Some(true) {
-        let from = (memory.data_handle(), memory.version());
-        with_buffer(element.ptr().addr(), |buffer| buffer.element_of = Some(from));
+fn note_filled_slow(storage: &Storage) {
+    if let Some(observer) = observer() {
+        observer.note_filled(storage);
     }
 }
 
-/// Registers memory that a kernel is about to use.
+/// Notes memory that a kernel is about to use.
 #[cold]
-pub fn register_outside(storage: &Storage) {
-    register(storage, Origin::Outside);
+pub fn note_used(storage: &Storage) {
+    if let Some(observer) = observer() {
+        observer.note_used(storage);
+    }
 }
 
-/// Registers memory as argument `number` of the traced function.
-pub fn register_input(storage: &Storage, number: usize) {
-    register(storage, Origin::Input(number));
+/// Notes that `element` holds a copy of one element of `memory`.
+#[cold]
+pub fn note_element_copy(element: &Storage, memory: &Storage) {
+    if let Some(observer) = observer() {
+        observer.note_element_copy(element, memory);
+    }
 }
 
-/// How many handles of a storage belong to captures of this thread.
+/// How many handles of a storage belong to the observer of this thread.
 pub(super) fn count_handles(storage: &Storage) -> u64 {
     if !active() {
         return 0;
     }
-    let address = storage.ptr().addr();
-    // A handle may be dropped while `BUFFERS` is borrowed.
-    BUFFERS.with(|buffers| {
-        let Ok(buffers) = buffers.try_borrow() else { return 0 };
-        let mut capture = buffers.as_ref();
-        let mut count = 0;
-        while let Some(buffers) = capture {
-            let known = buffers.index.get(address);
-            count += u64::from(known.is_some_and(|buffer| buffer.storage.same(storage)));
-            capture = buffers.outer.as_deref();
-        }
-        count
-    })
+    observer().map_or(0, |observer| observer.count_handles(storage))
 }
 
-/// Calls `body` with the buffer at `address`, if the capture has seen it.
-pub fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T) -> Option<T> {
-    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut()?.index.get_mut(address).map(body))
-}
-
-/// Refuses to read contents that depend on an argument: the program would keep the value as a constant.
-#[inline]
-pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
-    if active() { refuse_traced(op, storage) } else { Ok(()) }
-}
-
-#[cold]
-fn refuse_traced(op: &'static str, storage: &Storage) -> Result<()> {
-    register_outside(storage);
-    if !is_forbidden_read(storage.ptr().addr()) {
-        return Ok(());
-    }
-    with_buffers(|buffers| buffers.refused_read = true);
-    Err(read_refused(op))
-}
-
-/// The error of a refused read.
-pub fn read_refused(op: &'static str) -> Box<Error> {
-    Box::new(Error::Captured {
-        op: op.into(),
-        what:
-            "Python reads a value (by if, bool, float, item, print or NumPy) that depends on the \
-               arguments of a function that fg.compile is recording, and would be the same in \
-               every later call"
-                .into(),
-        remedy: "choose with fg.where, return the value, or make the argument static \
-                 (static_argnums=, static_argnames=)",
-    })
-}
-
-/// Whether a read was refused since the capture began.
-pub fn was_read_refused() -> bool {
-    with_buffers(|buffers| buffers.refused_read) == Some(true)
-}
-
-/// Notes whether a transform was differentiating when the capture began.
-pub fn set_began_in_transform(in_transform: bool) {
-    with_buffers(|buffers| buffers.in_transform = in_transform);
-}
-
-/// Whether a transform was differentiating when the capture began.
-pub fn began_in_transform() -> bool {
-    with_buffers(|buffers| buffers.in_transform) == Some(true)
-}
-
-/// Refuses an in-place write that the program could not repeat, or whose recording could not be rolled back: in a
-/// subprogram, to memory that it did not allocate; in a function, to outside memory with a `history`. Called before the write.
+/// Checks a read of contents by other code than a kernel.
 ///
 /// # Errors
-/// `Captured`.
+/// `Captured` if the reader would keep a value that differs in later calls.
+#[inline]
+pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
+    if active() { check_read_slow(op, storage) } else { Ok(()) }
+}
+
 #[cold]
-pub fn check_write(storage: &Storage, history: bool) -> Result<()> {
-    let refused = with_buffers(|buffers| {
-        let origin = buffers.index.get(storage.ptr().addr()).map(|buffer| buffer.origin);
-        let outside = matches!(origin, None | Some(Origin::Outside)) && storage.nbytes() > 0;
-        let refused = outside && (buffers.is_subprogram || history)
-            || buffers.is_subprogram && matches!(origin, Some(Origin::Input(_)));
-        buffers.refused_write |= refused;
-        refused
-    });
-    if refused == Some(true) { Err(write_refused()) } else { Ok(()) }
+fn check_read_slow(op: &'static str, storage: &Storage) -> Result<()> {
+    observer().map_or(Ok(()), |observer| observer.check_read(op, storage))
 }
 
-/// The error of a refused in-place write.
-pub fn write_refused() -> Box<Error> {
-    if with_buffers(|buffers| buffers.is_subprogram) == Some(true) {
-        return Box::new(Error::Captured {
-            op: "compile".into(),
-            what: "the body of a loop or a branch changes a tensor in place that it did not make"
-                .into(),
-            remedy: "carry it: return what it becomes, or change a copy of it",
-        });
-    }
-    Box::new(Error::Captured {
-        op: "compile".into(),
-        what: "the function writes what requires grad to a tensor that it closes over".into(),
-        remedy: "return it, or detach it",
-    })
+/// Checks a write in place before it happens; `recorded`: autograd records it.
+///
+/// # Errors
+/// `Captured` if the write cannot be repeated or rolled back.
+#[inline]
+pub fn check_write(storage: &Storage, recorded: bool) -> Result<()> {
+    if active() { check_write_slow(storage, recorded) } else { Ok(()) }
 }
 
-/// Whether an in-place write was refused since the capture began.
-pub fn was_write_refused() -> bool {
-    with_buffers(|buffers| buffers.refused_write) == Some(true)
+#[cold]
+fn check_write_slow(storage: &Storage, recorded: bool) -> Result<()> {
+    observer().map_or(Ok(()), |observer| observer.check_write(storage, recorded))
 }
 
-/// Notes that contents of outside memory became constants of the program, which is valid for this version of the memory.
-fn note_outside_read(storage: &Storage) {
-    BUFFERS.with_borrow_mut(|buffers| {
-        if let Some(buffers) = buffers {
-            buffers.outside_reads.push((storage.data_handle(), storage.version()));
-        }
-    });
+/// Whether `check_read` would refuse the contents of a buffer.
+pub fn refuses_read(buffer: usize) -> bool {
+    observer().is_some_and(|observer| observer.refuses_read(buffer))
 }
 
-/// As `outside_reads`, here and in all enclosing captures, for memory that the program already knows.
-pub fn require_version(storage: &Storage) {
-    note_outside_read(storage);
-    in_enclosing(|| require_version(storage));
-}
-
-/// Takes the list of outside memory that was read, with the versions.
-pub fn take_outside_reads() -> Vec<(Storage, u32)> {
-    BUFFERS.with_borrow_mut(|buffers| {
-        buffers.as_mut().map_or_else(Vec::new, |buffers| std::mem::take(&mut buffers.outside_reads))
-    })
-}
-
-/// Whether a read of the contents at `address` must be refused: they depend on an argument, and no host call may read them.
-/// Contents of outside memory become constants of the program, and their version is noted.
-pub fn is_forbidden_read(address: usize) -> bool {
-    let element = with_buffer(address, |buffer| {
-        let (memory, version) = buffer.element_of.as_ref()?;
-        (memory.version() == *version).then(|| memory.ptr().addr())
-    });
-    let address = element.flatten().unwrap_or(address);
-    let outside = with_buffer(address, |buffer| {
-        (buffer.traced, (buffer.origin == Origin::Outside).then(|| buffer.storage.clone()))
-    });
-    match outside {
-        Some((true, _)) => return !admitted_by_host_span(address),
-        Some((false, Some(storage))) => {
-            note_outside_read(&storage);
-            let outer = in_enclosing(|| {
-                register_outside(&storage);
-                is_forbidden_read(address)
-            });
-            return outer == Some(true);
-        }
-        Some((false, None)) => drop(host_read_is_repeatable(address)),
-        None => {}
-    }
-    false
-}
-
-fn with_buffers<T>(body: impl FnOnce(&mut Buffers) -> T) -> Option<T> {
-    BUFFERS.with_borrow_mut(|buffers| buffers.as_mut().map(body))
-}
-
-/// Whether traced contents are read by a host call that may read them; the innermost such span notes it.
-fn admitted_by_host_span(address: usize) -> bool {
-    let found = with_buffers(|buffers| {
-        let buffer = buffers.index.get(address)?;
-        let mut host_spans = buffers.host_spans.iter_mut().rev();
-        host_spans.find(|span| span.admits(address, buffer)).map(|span| span.reads_traced = true)
-    });
-    found.flatten().is_some()
-}
-
-/// Begins a host-call span with these argument buffers.
-pub fn begin_host_span(arguments: Vec<usize>) {
-    with_buffers(|buffers| {
-        let (first_buffer, outside_reads) = (buffers.index.len(), buffers.outside_reads.len());
-        buffers.host_spans.push(HostSpan {
-            first_buffer,
-            arguments,
-            reads_traced: false,
-            outside_reads,
-        });
-    });
-}
-
-/// Whether this thread captures outside any host call.
-pub fn active_outside_host_code() -> bool {
-    active() && with_buffers(|buffers| buffers.host_spans.is_empty()) == Some(true)
-}
-
-/// Whether the innermost host-call span read traced contents.
-pub fn host_span_reads_traced() -> bool {
-    with_buffers(|buffers| buffers.host_spans.last().is_some_and(|span| span.reads_traced))
-        == Some(true)
-}
-
-/// Whether host code called again would read the same at `address`: its own memory, an argument, outside memory, or a
-/// value that every run computes alike (which no later step may overwrite, so it is marked).
-pub fn host_read_is_repeatable(address: usize) -> bool {
-    let found = with_buffers(|buffers| {
-        let Some(span) = buffers.host_spans.last() else { return true };
-        let Some(buffer) = buffers.index.get_mut(address) else { return true };
-        let admitted = span.admits(address, buffer);
-        buffer.read_by_host |= !admitted;
-        admitted || !buffer.traced
-    });
-    found != Some(false)
-}
-
-/// Whether host code of the innermost span may write to a buffer: it made it, or the memory is outside.
-pub fn host_may_write(address: usize) -> bool {
-    let found = with_buffers(|buffers| {
-        let (span, buffer) = (buffers.host_spans.last()?, buffers.index.get(address)?);
-        Some(buffer.number >= span.first_buffer || buffer.origin == Origin::Outside)
-    });
-    found.flatten() != Some(false)
-}
-
-/// Ends the innermost host-call span. `will_repeat`: a step will call the host code, which makes and reads its own buffers.
-pub fn end_host_span(will_repeat: bool) {
-    with_buffers(|buffers| {
-        let Some(span) = buffers.host_spans.pop() else { return };
-        if !will_repeat {
-            return;
-        }
-        buffers.outside_reads.truncate(span.outside_reads);
-        for buffer in buffers.index.values_mut().filter(|b| b.number >= span.first_buffer) {
-            if buffer.origin != Origin::Outside {
-                (buffer.origin, buffer.traced) = (Origin::Host, true);
-            }
-        }
-    });
-}
-
-/// The start of the buffer that contains the address `element`.
+/// The buffer that contains the address `element`, if the observer has seen it.
 pub fn buffer_of(element: usize) -> Option<usize> {
-    BUFFERS.with_borrow(|buffers| buffers.as_ref()?.index.containing(element))
+    observer()?.buffer_of(element)
 }
 
-/// Whether the contents at the address `element` may differ from run to run.
+/// Whether the contents of a buffer may differ between calls of the observed function.
+pub fn varies(buffer: usize) -> bool {
+    observer().is_some_and(|observer| observer.varies(buffer))
+}
+
+/// Whether the contents at the address `element` may differ between calls of the observed function.
 pub fn varies_at(element: usize) -> bool {
     buffer_of(element).is_none_or(varies)
 }
 
-/// Whether the contents of the buffer at `address` may differ from run to run.
-pub fn varies(address: usize) -> bool {
-    with_buffer(address, |buffer| buffer.traced || buffer.origin == Origin::Outside) == Some(true)
+/// Notes that the contents of a buffer differ between calls.
+pub fn set_varies(buffer: usize) {
+    if let Some(observer) = observer() {
+        observer.set_varies(buffer);
+    }
+}
+
+/// Whether a buffer is an argument of the observed function.
+pub fn is_argument(buffer: usize) -> bool {
+    observer().is_some_and(|observer| observer.is_argument(buffer))
 }

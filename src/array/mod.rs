@@ -1,10 +1,9 @@
 //! Storages (counted buffers), their memory pool, layouts (shapes and strides), and the bridge to ndarray: the bottom layer.
 //!
-//! Also what the layers above keep with a storage: the write log, copies for saved values, and the state of a capture.
+//! Also what the layers above keep with a storage: the write log, copies for saved values, and the observer of memory.
 
 mod access;
 mod bitset;
-mod buffer_index;
 pub mod capture;
 mod compact_layout;
 mod copy_on_write;

@@ -44,7 +44,7 @@ unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
     let storage = Storage::alloc(nbytes)?;
     // SAFETY: the caller's contract; the storage is new and `nbytes` long.
     unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
-    capture::register_constant(&storage);
+    capture::note_filled(&storage);
     Ok(storage)
 }
 

@@ -161,7 +161,7 @@ impl Storage {
         thread_cache::add(nbytes as isize);
         let storage = Storage(header);
         if capture::active() {
-            capture::register_new(&storage);
+            capture::note_allocated(&storage);
         }
         Ok(storage)
     }
@@ -188,7 +188,7 @@ impl Storage {
             Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Exclusive));
         thread_cache::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
-        capture::register_constant(&storage);
+        capture::note_filled(&storage);
         storage
     }
 

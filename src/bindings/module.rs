@@ -27,19 +27,9 @@ use crate::bindings::{custom_op, errors, object, tensor};
 use crate::kernels::isa;
 use crate::threads;
 
-/// Functions left out of `__all__`: `fg.grad` is another function, and the package has its own `div` and `_like`
-/// functions with more parameters.
-const NOT_REEXPORTED: [&str; 9] = [
-    "backward",
-    "div",
-    "full_like",
-    "get_gradient_edge",
-    "grad",
-    "once_differentiable",
-    "ones_like",
-    "register_multi_grad_hook",
-    "zeros_like",
-];
+/// Functions left out of `__all__`, which are those of `ferrograd.autograd`.
+const NOT_REEXPORTED: [&str; 4] =
+    ["backward", "get_gradient_edge", "once_differentiable", "register_multi_grad_hook"];
 
 /// The functions by module; `as` gives the Python name where it differs. One `match` over all names compiles to a
 /// table.
@@ -65,7 +55,7 @@ functions! {
     tensor: tensor, asarray, from_numpy, get_default_dtype, set_default_dtype, full as _full, adopt_array as _taken, leaf_of as _leaf, value_tensor as _value,
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
-    grad_api: backward, grad, _jacobian, _rows_of_pass, _grad_rows;
+    grad_api: backward, grad as _grad, _jacobian, _rows_of_pass, _grad_rows;
     custom_op: once_differentiable, _run, _wrap_forward;
     module_slots: _below, _watch_members, _shorten_module;
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
@@ -118,7 +108,7 @@ classes! {
     "_Memory": memory_owner::ExportedMemory,
     "GradientEdge": edge::GradientEdge,
     "RemovableHandle": hooks::RemovableHandle,
-    "PyTree": tree_object::PyTree,
+    "_PyTree": tree_object::PyTree,
     "Program": program::PyProgram,
     "JointProgram": differentiable_program::PyDifferentiableProgram,
     "BoundProgram": bound_program::PyBoundProgram,

@@ -50,12 +50,12 @@ pub(crate) static FUNCTOR_OPERATION: LazyImport =
 pub(crate) static FUNCTION_CALL: LazyImport =
     LazyImport::new("ferrograd._compile.host_call", "FunctionCall");
 /// The constructors behind `t.new_zeros()` and its like.
-pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd", "zeros");
+pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd._tensor.creation", "zeros");
 pub(crate) static NAMED_TUPLE: LazyImport =
     LazyImport::new("ferrograd._dispatch.named_tuples", "named");
-pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd", "ones");
-pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd", "empty");
-pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd", "full");
+pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd._tensor.creation", "ones");
+pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd._tensor.creation", "empty");
+pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd._tensor.creation", "full");
 pub(crate) static TENSOR: LazyImport = LazyImport::new("ferrograd", "tensor");
 
 /// Methods and attributes of `Tensor` written in Python: the module and the names in it. They take precedence over an

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use crate::array::capture;
 use crate::compile::Executable;
+use crate::compile::trace::buffers;
+use crate::compile::trace::host_span::TraceMark;
+use crate::compile::trace::tracer::with_steps;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
-use crate::kernels::host_call;
-use crate::kernels::host_call::Host;
 pub use crate::kernels::launch::Object;
-use crate::kernels::launch::{self, HOST_OBJECT, Objects};
+use crate::kernels::launch::{HOST_OBJECT, Host, Launch, Objects, Work};
 use crate::kernels::{self, View, ViewMut};
 use crate::tensor::Tensor;
 
@@ -100,12 +101,12 @@ impl Host for HostCallStep {
         Ok(())
     }
 
-    fn hold(&self) -> Result<Option<Object>> {
+    fn save_state(&self) -> Result<Option<Object>> {
         self.callback.save_state()
     }
 
-    fn give_back(&self, held: &Object) {
-        self.callback.restore_state(held);
+    fn restore_state(&self, state: &Object) {
+        self.callback.restore_state(state);
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -113,8 +114,15 @@ impl Host for HostCallStep {
     }
 }
 
-/// A span of a trace during which host code runs.
-pub struct HostSpan(host_call::HostSpan);
+/// A span of this thread's trace during which host code runs.
+///
+/// Invariant: a program contains either the launches that host code made while it was traced, or the step
+/// that calls it again, never both; and what it read then it finds in every run.
+#[must_use = "the span ends when this is dropped"]
+pub struct HostSpan {
+    mark: TraceMark,
+    is_open: bool,
+}
 
 impl HostSpan {
     /// Starts a span; `received` are the tensors that the host code receives. `None` if nothing is traced.
@@ -126,12 +134,27 @@ impl HostSpan {
     /// The same, for base addresses of buffers.
     #[inline]
     pub fn begin_with(received: impl FnOnce() -> Vec<usize>) -> Option<HostSpan> {
-        if capture::active() { host_call::HostSpan::begin(received()).map(HostSpan) } else { None }
+        if capture::active() { HostSpan::begin_traced(received()) } else { None }
+    }
+
+    #[cold]
+    fn begin_traced(received: Vec<usize>) -> Option<HostSpan> {
+        let mark = with_steps(|steps| steps.mark())?;
+        buffers::begin_host_span(received);
+        Some(HostSpan { mark, is_open: true })
     }
 
     /// Whether the code read values of tensors, so that only calling it again repeats its effect.
     pub fn reads_values(&self) -> bool {
-        self.0.reads_values()
+        buffers::host_span_reads_traced()
+    }
+
+    /// Drops the traced launches of the code: a step will call it again.
+    fn drop_launches(mut self) -> Result<()> {
+        self.is_open = false;
+        let dropped = with_steps(|steps| steps.drop_since(self.mark));
+        buffers::end_host_span(true);
+        dropped.unwrap_or(Ok(()))
     }
 
     /// Replaces the steps traced during the span by one step that calls `callback`. Returns the results in memory that
@@ -161,7 +184,7 @@ impl HostSpan {
         results: &[&Tensor],
         host_step: Arc<dyn Host>,
     ) -> Result<Vec<Tensor>> {
-        self.0.give_way().map_err(|error| match *error {
+        self.drop_launches().map_err(|error| match *error {
             Error::Captured { what, remedy, .. } => {
                 Box::new(Error::Captured { op: name.into(), what, remedy })
             }
@@ -176,8 +199,24 @@ impl HostSpan {
         }
         let reads: Vec<View<'_>> = inputs.iter().map(|input| input.view_of()).collect();
         let writes: Vec<ViewMut<'_>> = outputs.iter().map(Tensor::view_mut).collect();
-        host_call::record(name, &reads, &writes, host_step);
+        let reads = reads.iter().map(Into::into).collect();
+        let writes = writes.iter().map(Into::into).collect();
+        let launch = Launch { name, reads, writes, work: Work::Foreign(host_step) };
+        with_steps(|steps| steps.launch(launch));
         Ok(outputs)
+    }
+}
+
+impl Drop for HostSpan {
+    fn drop(&mut self) {
+        if self.is_open {
+            // Launches of failed code that had read values must not stay in the trace.
+            let repeats = self.reads_values();
+            if repeats {
+                let _ = with_steps(|steps| steps.drop_since(self.mark));
+            }
+            buffers::end_host_span(repeats);
+        }
     }
 }
 
@@ -195,8 +234,12 @@ pub fn call(
         return callback.call(copies()?, &callback.new_run());
     };
     let host_step = HostCallStep::new_host(name, callback.clone(), Mode::current());
-    host_call::hold(&host_step)?;
-    let run = host_call::object(&|| callback.new_run());
+    if let Some(state) = host_step.save_state()? {
+        with_steps(|steps| steps.host_states.push((host_step.clone(), state)));
+    }
+    let run =
+        with_steps(|steps| steps.host_object.get_or_insert_with(|| callback.new_run()).clone());
+    let run = run.unwrap_or_else(|| callback.new_run());
     let results = callback.call(copies()?, &run)?;
     span.replace_with(name, inputs, &results.iter().collect::<Vec<_>>(), host_step)
 }
@@ -209,5 +252,7 @@ pub(super) fn foreign(program: &Executable) -> impl Iterator<Item = &dyn Foreign
 
 /// Makes the active trace fail with this error.
 pub fn refuse(error: Box<Error>) {
-    launch::with_tracer(|tracer| tracer.refuse(error));
+    with_steps(|steps| {
+        steps.error.get_or_insert(error);
+    });
 }

@@ -17,7 +17,7 @@ mod ir;
 mod leaf_state;
 mod passes;
 pub mod program;
-mod trace;
+pub(crate) mod trace;
 
 pub use control_flow::{
     BackwardPlan, Branch, BranchBackwards, BranchParts, BranchSet, Condition, LoopParts,

@@ -9,6 +9,7 @@ pub(crate) use super::leaf_state::GradMemory;
 use super::leaf_state::{Leaves, is_new_gradient, refuse_own_gradients, restore_grads};
 use crate::array::{Elements, Layout, Storage, capture};
 use crate::compile::host_call::foreign;
+use crate::compile::trace::buffers;
 pub use crate::compile::{Executable, Output};
 use crate::compile::{Source, TracedResult, Tracer};
 use crate::dtype::DType;
@@ -59,7 +60,7 @@ pub(crate) fn dry_run<T, R, E: From<Box<Error>>>(
 ) -> Result<R, E> {
     let _mode = ModeGuard::switch(SERIAL, true);
     let _tracer = Tracer::begin(&[], &[], false)?;
-    capture::set_began_in_transform(Mode::current().has(TRANSFORM));
+    buffers::set_began_in_transform(Mode::current().has(TRANSFORM));
     let touched_leaves = effects::EffectScope::begin();
     let results = f();
     let touched_leaves = touched_leaves.end();
@@ -127,7 +128,7 @@ impl Program {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let argument_storages: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let tracer = Tracer::begin(&storages, &argument_storages, has_scalars)?;
-        capture::set_began_in_transform(Mode::current().has(TRANSFORM));
+        buffers::set_began_in_transform(Mode::current().has(TRANSFORM));
         let touched_leaves = effects::EffectScope::begin();
         let results = f(&copies);
         let touched_leaves = touched_leaves.end();

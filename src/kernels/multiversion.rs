@@ -9,16 +9,14 @@
 //! (`tools/pgo.py`), so that it is optimised for size.
 //!
 //! Which loops are compiled for which levels:
-//! * element-wise formulas with `sixteen;`, for float32: the baseline, AVX2, and an AVX-512 loop with
-//!   functions of its own;
 //! * element-wise formulas with `float:`, and frequent reductions, products and row loops: every level;
 //! * what AVX-512 does not make faster: products, sums of squares and integer folds (`Fold::LEVELS`), the
 //!   reorderings of cosine transforms, conversions of int32 and uint8 (`Convert::LEVELS`), formulas with
-//!   `ints_wide:` for int64 (`ints_widest:` all three), integer division, argmax and argmin, and complex
+//!   `ints [avx2]:` for int64 (`ints [avx512]:` all three), integer division, argmax and argmin, and complex
 //!   formulas, which would be large: the baseline and AVX2;
-//! * memory-bound element-wise formulas (`cheap:`): the baseline and AVX2; complex128 products (`widest;`):
-//!   every level;
-//! * element-wise formulas with `ints:`, `bool:` or `float_calls:`, strided conversions, scans, indexing,
+//! * element-wise formulas that are `[memory_bound]`: the baseline and AVX2; complex128 products
+//!   (`[avx512]`): every level;
+//! * element-wise formulas with `ints:`, `bool:` or `[calls]`, strided conversions, scans, indexing,
 //!   sorts (`sort/sort_avx512.rs` has SIMD sorts): the baseline.
 //!
 //! Rarer dtypes have no loops: they are converted to a dtype that has (`cast::convert_through`).

@@ -7,12 +7,12 @@
 use std::ops::{Add, Mul, Sub};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-use super::elementwise::Loop;
+use super::elementwise::{Loop, LoopCall};
 use super::launch::launch;
 use super::multiversion::{Levels, leveled};
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::Element;
-use crate::threads::parallel_for;
+use crate::threads::parallel_ranges;
 
 /// AVX-512 does not make these loops faster.
 const LEVELS: Levels = Levels::UpToAvx2;
@@ -44,9 +44,9 @@ pub struct Activations {
 /// The loop is for this element type.
 unsafe fn apply<T>(function: Loop, x: &[T], out: &mut [T]) {
     assert!(x.len() == out.len(), "a loop over parts of different sizes");
-    let operand = x.as_ptr().cast::<u8>();
+    let (ins, out, n) = ([x.as_ptr().cast()], out.as_mut_ptr().cast(), x.len());
     // SAFETY: the caller's contract; both slices have the elements, and the formula has no parameters.
-    unsafe { function(&raw const operand, out.as_mut_ptr().cast(), out.len(), std::ptr::null()) };
+    unsafe { LoopCall { f: function, ins, out, n, params: &[] }.run() };
 }
 
 /// `n` elements of an operand from `start` on.
@@ -93,10 +93,7 @@ fn for_each_block(rows: usize, n: usize, body: &(dyn Fn(usize, usize) + Sync)) {
         return;
     }
     let blocks = (4 * rows * n / BLOCK_ELEMENTS).clamp(1, rows);
-    parallel_for(blocks, &|i| {
-        let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
-        body(first, end - first);
-    });
+    parallel_ranges(rows, blocks, &|first, end| body(first, end - first));
 }
 
 leveled! {

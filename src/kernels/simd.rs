@@ -203,3 +203,67 @@ lanes! {
         |_from, _bits| unreachable!("AVX-512"); |_x, _order| unreachable!("AVX-512");
         |x, mask| _mm256_and_pd(x, _mm256_castsi256_pd(mask));
 }
+
+/// A float type with vectors at the levels above the baseline.
+pub(super) trait SimdFloat: Copy + Default + std::ops::Add<Output = Self> {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Lanes<Part = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Lanes<Part = Self>;
+}
+impl SimdFloat for f64 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = std::arch::x86_64::__m512d;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = std::arch::x86_64::__m256d;
+}
+impl SimdFloat for f32 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = std::arch::x86_64::__m512;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = std::arch::x86_64::__m256;
+}
+
+/// Declares `unsafe fn $name`, which runs the `#[inline(always)]` function `$body::<V>` compiled for
+/// the level of this process, where `V` are the vectors of the level. Returns `None` at the baseline,
+/// which has none. The safety contract is the body's.
+macro_rules! leveled_simd {
+    ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident<$g:ident : $bound:path>(
+        $($arg:ident : $t:ty),* $(,)?) -> Option<$ret:ty> = $body:ident) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// As the body of the loop.
+        #[inline]
+        $vis unsafe fn $name<$g: $bound>($($arg: $t),*) -> Option<$ret> {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use $crate::kernels::isa::{Level, level};
+                use $crate::kernels::simd::SimdFloat;
+                #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512bw,avx512vl,popcnt,bmi2")]
+                unsafe fn avx512<$g: $bound>($($arg: $t),*) -> $ret {
+                    // SAFETY: the caller's contract.
+                    unsafe { $body::<<$g as SimdFloat>::Avx512>($($arg),*) }
+                }
+                #[target_feature(enable = "avx2,fma")]
+                unsafe fn avx2<$g: $bound>($($arg: $t),*) -> $ret {
+                    // SAFETY: the caller's contract.
+                    unsafe { $body::<<$g as SimdFloat>::Avx2>($($arg),*) }
+                }
+                // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
+                match level() {
+                    Level::Avx512 => Some(unsafe { avx512::<$g>($($arg),*) }),
+                    // SAFETY: as above.
+                    Level::Avx2 => Some(unsafe { avx2::<$g>($($arg),*) }),
+                    Level::Baseline => None,
+                }
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            {
+                let _ = ($($arg,)*);
+                None
+            }
+        }
+    };
+}
+pub(super) use leveled_simd;

@@ -51,7 +51,7 @@ impl<'a> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
         if capture::active() {
-            capture::register_outside(storage);
+            capture::note_used(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
         View { dtype, ptr, dims, strides, lifetime: PhantomData }
@@ -121,7 +121,7 @@ impl<'a> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
         if capture::active() {
-            capture::register_outside(storage);
+            capture::note_used(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
         ViewMut { dtype, ptr, dims, strides, lifetime: PhantomData }

@@ -22,7 +22,7 @@ unsafe impl Bits for Complex128 {}
 unsafe impl Bits for Complex64 {}
 
 /// The alignment of buffers: a cache line.
-const CACHE_LINE: usize = 64;
+pub(super) const CACHE_LINE: usize = 64;
 
 /// The most bytes that a thread keeps.
 const MAX_KEPT_BYTES: usize = 4 << 20;
@@ -58,6 +58,24 @@ impl Drop for Workspace {
             KEPT.set(std::mem::take(&mut self.0));
         }
     }
+}
+
+/// Bytes of scratch memory that are on the stack: 12 slots of a chain with 256 elements, and one more
+/// cache line for each.
+const STACK_BYTES: usize = 12 * (256 * 8 + CACHE_LINE);
+
+/// Calls `body` with so many bytes of scratch memory, with arbitrary contents, from a cache line on: on the
+/// stack if they are few, else in a workspace.
+pub(super) fn with_scratch(bytes: usize, body: impl FnOnce(*mut u8)) {
+    use std::mem::MaybeUninit;
+    #[repr(align(64))]
+    struct Stack([MaybeUninit<u8>; STACK_BYTES]);
+
+    if bytes <= STACK_BYTES {
+        let mut stack = Stack([MaybeUninit::uninit(); STACK_BYTES]);
+        return body(stack.0.as_mut_ptr().cast());
+    }
+    body(Workspace::new(bytes).parts().0.as_mut_ptr());
 }
 
 /// The rest of a workspace, starting at a cache line.

@@ -9,9 +9,9 @@ use crate::array::{Layout, ShapeVec, capture};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, FusedNodes, Pack, Value};
-use crate::kernels::elementwise::{FlatOperand, In, apply, apply_flat};
+use crate::kernels::elementwise::{In, apply};
 use crate::ops::core::broadcast::reshape_dims;
-use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::elementwise::{OperandRef, binary, binary_scalar};
 use crate::ops::core::fused_backward::run_fused;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::view::{PartialGradient, ViewStep, view_through};
@@ -165,14 +165,11 @@ fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &Partial
 impl Tensor {
     /// Adds `new` in place; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
-        let one = || new.repeated().map(FlatOperand::Repeated);
-        if let Some(a) = self.flat()
-            && let Some(b) = new.flat().map(FlatOperand::Elements).or_else(one)
-            && apply_flat(ADD.forward, &[FlatOperand::Elements(a), b], a, &[])
-        {
-            return;
+        let small =
+            |out| ADD.run_flat::<2>(&[self, new].map(OperandRef::Tensor), self.dtype(), out, &[]);
+        if !self.flat().is_some_and(small) {
+            add_to_view(self, In::View(new.view_of()));
         }
-        add_to_view(self, In::View(new.view_of()));
     }
 
     /// Adds a finished gradient to a stored one in place; both have the leaf's shape and dtype.

@@ -16,6 +16,11 @@ pub fn parallel_for(blocks: usize, f: &(dyn Fn(usize) + Sync)) {
     run(blocks, false, f);
 }
 
+/// Runs `f(start, end)` for each of the blocks that cut `0..n` evenly.
+pub fn parallel_ranges(n: usize, blocks: usize, f: &(dyn Fn(usize, usize) + Sync)) {
+    parallel_for(blocks, &|i| f(i * n / blocks, (i + 1) * n / blocks));
+}
+
 /// As `parallel_for`, with the caller taking blocks from the front and helpers from the back: threads share no cache lines
 /// at block borders, and a core finds in its cache what it used in the pass before.
 pub fn parallel_for_two_ended(blocks: usize, f: &(dyn Fn(usize) + Sync)) {

@@ -2,7 +2,9 @@
 //! tails, long rows and split work.
 
 use ferrograd::dtype::DType;
-use ferrograd::kernels::elementwise::{LoopTable, Operand, OutOperand, run, where_loop};
+use ferrograd::kernels::elementwise::{
+    Loop, LoopTable, LoopWork, Operand, OutOperand, StridedCall, where_loop,
+};
 use ferrograd::loop_table;
 
 static AXPY: LoopTable = loop_table! { float: |x, y; a| x * a + y; cost: 0.3; };
@@ -10,10 +12,26 @@ static ADD: LoopTable = loop_table! {
     float: |a, b| a + b; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.15;
 };
 static LESS: LoopTable = loop_table! {
-    mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| a < b; cost: 0.15;
+    float -> mask: |a, b| a.lt(b); ints: |a, b| a < b; bool: |a, b| (a ^ 1) & b; cost: 0.15;
 };
-static XOR: LoopTable =
-    loop_table! { no_float; ints: |a, b| a ^ b; bool: |a, b| a ^ b; cost: 0.1; };
+static XOR: LoopTable = loop_table! { ints: |a, b| a ^ b; bool: |a, b| a ^ b; cost: 0.1; };
+
+/// Runs a loop over the shape `dims`.
+///
+/// # Safety
+/// As `StridedCall::run`.
+unsafe fn run(
+    f: Loop,
+    ins: &[Operand<'_>],
+    out: OutOperand<'_>,
+    dims: &[usize],
+    params: &[f64],
+    cost: f32,
+) {
+    let work = LoopWork { f, row_loop: None, params, cost };
+    // SAFETY: the caller's contract.
+    unsafe { StridedCall { work, ins, out, dims }.run() }
+}
 
 /// C strides of a shape.
 fn c_strides(dims: &[usize]) -> Vec<isize> {

@@ -78,8 +78,8 @@ fn hold(name: &str, table: &LoopTable, bound: f64, ranges: &[(f64, f64)], exact:
 
 static EXP: LoopTable = loop_table! { float: |x| x.exp(); };
 static LN: LoopTable = loop_table! { float: |x| x.ln(); };
-static SIN: LoopTable = loop_table! { float_wide: |x| x.sin(); };
-static COS: LoopTable = loop_table! { float_wide: |x| x.cos(); };
+static SIN: LoopTable = loop_table! { float [angles]: |x| x.sin(); };
+static COS: LoopTable = loop_table! { float [angles]: |x| x.cos(); };
 static TANH: LoopTable = loop_table! { float: |x| x.tanh(); };
 static SIGMOID: LoopTable = loop_table! { float: |x| x.sigmoid(); };
 static ERF: LoopTable = loop_table! { float: |x| x.erf(); };

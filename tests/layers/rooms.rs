@@ -70,6 +70,7 @@ const RUST_ALSO: &[(&str, &str, &str)] = &[(
 
 /// The rooms of `python/ferrograd`, each of which may name those before it; "" is the package itself.
 const PYTHON: &[&str] = &[
+    "_names",
     "errors",
     "_tensor",
     "_inspect",

@@ -394,7 +394,7 @@ NEEDED: dict[str, Any] = {
 }
 KINDS = {
     name: kind
-    for name, kind in vars(nn).items()
+    for name, kind in ((name, getattr(nn, name)) for name in dir(nn))
     if inspect.isclass(kind) and issubclass(kind, nn.Module)
 }
 

@@ -25,10 +25,10 @@ def entry(case: Case) -> Any:
     row = REGISTRY[case.key]
     spaces = row["namespaces"]
     if not spaces or "" in spaces:
-        return getattr(fg._core, row["name"])
+        return getattr(fg._core, row["function"])
     if spaces == ["Tensor"]:
         return getattr(fg.Tensor, row["name"])
-    return fg._core._namespaces[spaces[0]][row["name"]]
+    return fg._core._namespaces[spaces[0]][row["function"]]
 
 
 def listed(compute: Callable[[], Any]) -> list[str]:

@@ -232,11 +232,11 @@ TABLE: list[Row] = [
      " b[:] = 0 or b.detach_()"),
     ("Modified", modified,
      'backward: a value saved by "multiply" was changed in place by "add" (version 0 became 1);'
-     " change a clone() instead, or call backward first"),
+     " change a clone() instead, or call backward first; see docs/when_it_goes_wrong.md"),
     ("InPlace", lambda: leaf(2).__setitem__(0, 1.0),
      "setitem: a leaf that requires grad cannot be changed in place while recording; change it"
      " under"
-     " no_grad(), or compute a new tensor"),
+     " no_grad(), or compute a new tensor; see docs/when_it_goes_wrong.md"),
     ("InPlace", lambda: ones(1).expand(3).__setitem__(..., 1.0),
      "setitem: several elements of an expanded tensor share one memory location; clone() it first"),
     ("Inference", lambda: made_in_inference_mode().requires_grad_(),

@@ -44,9 +44,9 @@ INTRODUCTION = """# SciPy's own functions on tensors
 
 Written by `make scipy` with {version}. With `SCIPY_ARRAY_API=1` in the environment before
 the first import of SciPy, its functions compute with the [namespace](array_api.md) of their
-arguments, and its special functions are `xp.special`'s, so that tensors go through them and
-gradients come back: all arrays among the arguments must be tensors then. Here is each function
-for which SciPy claims that support, and the methods of rotations.
+arguments, and its special functions are those of `xp.special`. So they take tensors and have
+gradients; all arrays among the arguments must then be tensors. The tables list every function
+for which SciPy claims this support, and the methods of rotations.
 
 * *values*: `yes` if a call with tensors gives the values of the same call with arrays; `arrays` if
   the result is not a tensor; `differ` if SciPy's code for the array API gives other values than its

@@ -20,24 +20,25 @@ ESTIMATORS = {kind.__name__: kind for kind in (LogisticRegression, Ridge, Standa
 INTRODUCTION = """# scikit-learn on tensors
 
 Written by `make scipy` with {version}, `SCIPY_ARRAY_API=1` and
-`sklearn.set_config(array_api_dispatch=True)`: what its documentation lists for the array API, and a
-few more. Words after a name say which of several ways of computing is meant.
+`sklearn.set_config(array_api_dispatch=True)`. It lists the functions that scikit-learn's
+documentation names for the array API, and a few more. Words after a name select one of several
+methods of computation.
 
-* *values*: `yes` where a call with tensors gives what the same call with arrays gives; `arrays`
-  where the result is a number of Python's, as that of most metrics, or an array; otherwise the
-  error.
-* *gradient*: of predictions, transforms and scores by all arrays of floats among the arguments,
-  fitting included, beside a central difference; `zero` where nothing moves smoothly; `–` where
-  there are no floats.
-    * `GraphCutError`: scikit-learn makes a number or an array of the tensor, as metrics do that
-      return a float. Use `multioutput="raw_values"` where there is one, write the metric with
+* *values*: `yes` if a call with tensors gives the values of the same call with arrays; `arrays` if
+  the result is a Python number, as for most metrics, or an array; otherwise the error.
+* *gradient*: `yes` if the gradients of predictions, transforms and scores, fitting included, agree
+  with central differences for all float arrays among the arguments; `zero` if the result does not
+  depend on them smoothly; `–` if no argument is an array of floats.
+    * `GraphCutError`: scikit-learn converts the tensor to a number or an array, as in metrics that
+      return a float. Use `multioutput="raw_values"` if the metric has it, write the metric with
       `fg`'s operations, or pass `t.detach()`.
-    * `InPlaceError`: it writes into an array whose values a derivative needs, `X /= norm(X)`; the
-      same program is refused by PyTorch. Transform `t.detach()`, or write `X / norm(X)`.
-    * `TypeError`: `roc_curve` calls `diff` and `where` as the standard does not know them, but for
-      `drop_intermediate=False`.
-    * `NaN`: it computes 0 / 0 and overwrites the result: the first batch of `StandardScaler`'s
-      running variance. `fg.detect_anomaly()` names the place. Write `(X - mean) / std` instead.
+    * `InPlaceError`: scikit-learn writes into an array whose values a derivative needs,
+      `X /= norm(X)`. PyTorch refuses this, too. Transform `t.detach()`, or write `X / norm(X)`.
+    * `TypeError`: `roc_curve` calls `diff` and `where` with arguments that are not in the standard,
+      except with `drop_intermediate=False`.
+    * `NaN`: scikit-learn computes 0 / 0 and overwrites the result, in the running variance of the
+      first batch of `StandardScaler`. `fg.detect_anomaly()` names the operation. Write
+      `(X - mean) / std` instead.
 
 Of {all} calls {right} are right in both: {differentiated} have gradients, {constant} are piecewise
 constant, {plain} take no floats. {numbers} more give the right numbers.

@@ -1,4 +1,4 @@
-"""What a check of derivatives found."""
+"""The results of a check of derivatives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class GradcheckReport:
-    """What a check found; true when it passed."""
+    """The result of a check; true if it passed."""
 
     passed: bool
     max_abs_error: float
@@ -75,7 +75,7 @@ class GradcheckReport:
 
 @dataclass
 class Comparison:
-    """Two Jacobians beside each other: what differs, and by how much at most."""
+    """A comparison of two Jacobians: the entries that differ, and the largest difference."""
 
     failures: list[Mismatch] = field(default_factory=list)
     worst_abs: float = 0.0
@@ -91,7 +91,7 @@ class Comparison:
     ) -> None:
         """Compares the numeric and the analytic matrix of (output, input).
 
-        `shapes` place an entry in the output and in the input; None: in no element.
+        `shapes` are those of the output and the input; None: no element.
         """
         n, a = values
         atol, rtol = tolerance
@@ -111,7 +111,7 @@ class Comparison:
             self.failures.append(Mismatch(place[0], at[0], place[1], at[1], *found))
 
     def report(self, notes: list[str], faults: list[str]) -> GradcheckReport:
-        """What the check found, with what is wrong beside the entries."""
+        """The report of the check, with the other errors."""
         passed = not self.failures and not faults
         worst = self.worst_abs, self.worst_rel
         return GradcheckReport(passed, *worst, self.entries, self.failures, notes + faults)

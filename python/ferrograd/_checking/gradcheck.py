@@ -1,6 +1,7 @@
 """`gradcheck` and `gradgradcheck`.
 
-Invariant: a check that fails says what it compared; the caller's tensors are as before.
+Invariant: the error of a failed check shows the compared values; the caller's tensors do not
+change.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from ferrograd._checking.error_report import (
     largest_difference,
 )
 from ferrograd._checking.jacobians import Problem, prepared, pulled
-from ferrograd._core import Node, Tensor, grad, tensor
+from ferrograd._core import Node, Tensor, _grad, tensor
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._inspect.graph_walk import reachable
 from ferrograd._tensor.modes import enable_grad
@@ -42,21 +43,20 @@ def gradcheck(
 ) -> GradcheckReport:
     """Compares the derivatives of `function(*inputs)` with central differences.
 
-    The tensors that require grad are checked, in float64; if there are none, the float arrays are.
-    A complex number is checked as the pair of its parts, along a last axis of size 2: both steps,
-    the real and the imaginary one, and both parts of what comes out.
-    What else is given is passed on as it is. Beside the entries it checks that two backward passes
-    agree (to `nondet_tol`), that gradients of zero give zeros, and, with `check_undefined_grad`,
-    that a missing gradient, of every output at once and of each of several, counts as zeros. Where
-    the function takes plain arrays, its value on copies of them must be that on tensors.
-    `check_grad_dtypes` checks that each gradient has its input's dtype. `fast_mode` compares one
-    random projection for each output and input: two evaluations for each input.
-    `check_batched_grad` checks nothing more; `check_forward_ad` is refused. A function whose
+    The tensors that require grad are checked, in float64; if there are none, the float arrays are
+    checked. A complex number is checked as the pair of its parts, along a last axis of size 2: real
+    and imaginary steps, and both parts of the results. Other arguments are passed unchanged. It
+    also checks that two backward passes agree (to `nondet_tol`), and that gradients of zero give
+    zeros. With `check_undefined_grad`, it checks that missing gradients, of all outputs and of each
+    of several, count as zeros. If the function accepts plain arrays, its value on copies of them
+    must equal that on tensors. `check_grad_dtypes` checks that each gradient has its input's dtype.
+    `fast_mode` compares one random projection for each output and input: two evaluations for each
+    input. `check_batched_grad` has no effect; `check_forward_ad` is refused. A function whose
     derivative is meant to differ from its slope (straight-through estimators) cannot pass.
 
-    Returns a report that is true when all agrees; otherwise raises `GradcheckError` with it, unless
-    `raise_exception` is False. Errors: `ArgumentError` when no input can be checked, and when the
-    function returns no float tensor.
+    Returns a report that is true if everything agrees. Otherwise raises `GradcheckError` with the
+    report, unless `raise_exception` is False. Errors: `ArgumentError` if no input can be checked,
+    or if the function returns no float tensor.
 
     >>> import ferrograd as fg
     >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())
@@ -123,7 +123,7 @@ def _compared(
 
 
 def _beside_arrays(problem: Problem) -> list[str]:
-    """What the function computes otherwise on plain arrays, if it takes them."""
+    """The difference of the function's values on plain arrays, if it accepts them."""
     own = problem.own(problem.args)
     said = compare_with_arrays.difference(
         lambda: recording(problem.function, *own), problem.function, own
@@ -141,7 +141,7 @@ def _repeated(difference: float, nondet_tol: float) -> list[str]:
 
 
 def _constant(problem: Problem) -> list[str]:
-    """Which gradients are not zero where those of all outputs are: backward is linear."""
+    """The nonzero gradients for zero gradients of all outputs: backward must be linear."""
     outputs, problem.recorded = problem.recorded, []
     found = pulled(problem, outputs, [np.zeros(o.shape) for o in outputs])
     return [
@@ -153,7 +153,7 @@ def _constant(problem: Problem) -> list[str]:
 
 
 def _undefined(problem: Problem) -> list[str]:
-    """What goes wrong when outputs get no gradient: all of them, and all but one of several."""
+    """The errors when all outputs, or all but one of several, get no gradient."""
     with enable_grad():
         outputs = problem.outputs(problem.args)
     roots = [o.grad_fn for o in outputs if o.grad_fn is not None]
@@ -168,7 +168,7 @@ def _undefined(problem: Problem) -> list[str]:
 
 
 def _fed_nothing(node: Node) -> list[str]:
-    """What a backward written in Python does wrong when no output of its forward has a gradient."""
+    """The errors of Python backwards when no output of the forward has a gradient."""
     if node.context is None:
         return []
     try:
@@ -184,7 +184,7 @@ def _fed_nothing(node: Node) -> list[str]:
 
 
 def _alone(problem: Problem, outputs: list[Tensor], ones: list[np.ndarray], k: int) -> list[str]:
-    """What goes wrong when only output `k` gets a gradient."""
+    """The error when only output `k` gets a gradient."""
     zeros = [one * (i == k) for i, one in enumerate(ones)]
     try:
         alone = pulled(problem, [outputs[k]], [ones[k]])
@@ -203,7 +203,7 @@ def _alone(problem: Problem, outputs: list[Tensor], ones: list[np.ndarray], k: i
 
 
 def _dtypes(function: Callable[..., Any], inputs: Any) -> list[str]:
-    """Which gradients have not the dtype of the inputs as they were given."""
+    """The gradients whose dtype differs from that of the given inputs."""
     given = [inputs] if isinstance(inputs, Tensor | np.ndarray) else list(inputs)
     problem = prepared(function, given)
     for i in problem.checked:
@@ -286,7 +286,7 @@ def _first_order(problem: Problem) -> Callable[..., list[Tensor]]:
                 if o.requires_grad
             ]
             return list(
-                grad(
+                _grad(
                     [o for o, _ in pairs],
                     [own[i] for i in problem.checked],
                     [v for _, v in pairs],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._checking.error_report import Jacobians
-from ferrograd._core import Tensor, grad, tensor, view_as_complex, view_as_real
+from ferrograd._core import Tensor, _grad, tensor, view_as_complex, view_as_real
 from ferrograd._tensor.modes import enable_grad
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd._tensor.sequences import listed
@@ -31,7 +31,7 @@ class Problem:
     kinds: list[str] = field(default_factory=list)
     #: The outputs there, recorded last.
     recorded: list[Tensor] = field(default_factory=list)
-    #: Positions of complex inputs, which stand in `args` as pairs of real numbers.
+    #: Positions of complex inputs, which are pairs of real numbers in `args`.
     pairs: set[int] = field(default_factory=set)
 
     @property
@@ -68,7 +68,7 @@ def _is_complex(value: Any) -> bool:
 
 
 def _kind(result: Any) -> str:
-    """What must not depend on the values of the inputs."""
+    """The properties of an output that must not depend on the values of the inputs."""
     if isinstance(result, Tensor | np.ndarray):
         return f"{result.dtype} of shape {tuple(result.shape)}"
     return type(result).__name__
@@ -84,7 +84,7 @@ def _described(result: Any) -> str:
 
 
 def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
-    """The problem: tensors that require grad are checked, or, if there are none, float arrays."""
+    """The problem: the tensors that require grad, or, if there are none, the float arrays."""
     single = isinstance(inputs, Tensor | np.ndarray)
     given = [inputs] if single else listed("gradcheck", "inputs", inputs)
     floats = [
@@ -134,7 +134,7 @@ def pulled(
     pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
     if not pairs:
         return [None] * len(problem.checked)
-    found = grad(
+    found = _grad(
         [o for o, _ in pairs],
         problem.leaves,
         [s for _, s in pairs],
@@ -175,7 +175,7 @@ def _recorded(problem: Problem) -> list[Tensor]:
 
 
 def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarray]:
-    """The outputs with another value of one input, recorded as they are for backward."""
+    """The outputs for another value of one input, recorded as for backward."""
     args = list(problem.args)
     args[position] = tensor(array, requires_grad=True)
     with enable_grad():

@@ -1,1 +1,1 @@
-"""`compile`: a function is recorded once and replayed without Python; loops and branches for it."""
+"""`compile`: a function is traced once and then runs without Python; loops and branches."""

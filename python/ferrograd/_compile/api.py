@@ -1,4 +1,4 @@
-"""`compile`, the public face."""
+"""The public function `compile`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def compile(
     check: int = 0,
     name: str | None = None,
 ) -> Any:
-    """A function that is recorded once and then replayed without Python.
+    """Traces a function at its first call; later calls run without Python.
 
-    The first call with arguments of certain shapes and dtypes runs `f` and records what its kernels
-    do; later calls repeat that on other values. Results have the bits that `f` itself would give.
-    Arguments are arrays, tensors, numbers, and nested containers of them; arrays give arrays,
-    tensors give tensors.
+    The first call with arguments of given shapes and dtypes runs `f` and records its kernels as a
+    program. Later calls run the program on new values. Results have the same bits as those of `f`.
+    Arguments are arrays, tensors, numbers, and nested containers of them. Results are arrays for
+    arrays and tensors for tensors.
 
-    Parameters: `static_argnums` and `static_argnames` choose arguments that belong to the program,
-    which is recorded anew for each of their values (whole numbers, texts and booleans always do).
-    `check=n` computes every n-th call also with `f`, and raises where a bit differs, or where `f`
-    on plain arrays, if it takes them, has another value. `name` is used in messages.
-    Errors: `CompileError` when `f` looks at values that depend on its arguments (`if`, `float()`,
+    Parameters: `static_argnums` and `static_argnames` select arguments that are constants of the
+    program; `f` is traced again for each of their values (integers, strings and booleans are always
+    constants). `check=n` also calls `f` at every n-th call, and raises if a bit differs, or if `f`
+    accepts plain arrays and has another value on them. `name` is used in messages.
+    Errors: `CompileError` if `f` reads values that depend on its arguments (`if`, `float()`,
     `print`).
 
     >>> import numpy as np

@@ -1,7 +1,7 @@
-"""Compiled methods: every object has programs of its own, so that `self` is no argument.
+"""Compiled methods: every object has its own programs, so `self` is not an argument.
 
-Invariant: an object that is compared by what it holds, or is taken apart as a tree, stays an
-argument, as its members then belong to the signature.
+Invariant: an object that is compared by its contents, or is flattened as a tree, stays an argument,
+because its members belong to the signature.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ferrograd.errors import CompileError
 
 
 class Method(functools.partial[Any]):
-    """A compiled method of an object, which it keeps alive, as a bound method does."""
+    """A compiled method of an object; it keeps the object alive, like a bound method."""
 
     owner: Any
 
@@ -37,12 +37,12 @@ class Method(functools.partial[Any]):
         return hash((id(self.owner), id(self.func)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy of the object has a method of its own, as with bound methods."""
+        """A copy of the object has its own method, as with bound methods."""
         return getattr, (self.owner, self.func.__name__)
 
 
 class OfObject:
-    """The function of a method for one object, which it does not keep alive."""
+    """The function of a method for one object; it does not keep the object alive."""
 
     def __init__(self, function: Callable[..., Any], owner: Any) -> None:
         functools.update_wrapper(self, function, updated=())
@@ -50,7 +50,7 @@ class OfObject:
 
     @property
     def __signature__(self) -> Any:
-        """That of the function without its first parameter, the object."""
+        """The signature of the function without its first parameter, the object."""
         from inspect import signature
 
         whole = signature(self._function)
@@ -69,7 +69,7 @@ class OfObject:
 
 
 class Methods:
-    """What a compiled function is as a method of each object."""
+    """A compiled function as a method: one `Method` for each object."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[ref[Any], Any]] = {}
@@ -88,18 +88,18 @@ class Methods:
         return method
 
     def all(self) -> list[Any]:
-        """The compiled functions of all objects that live."""
+        """The compiled functions of all live objects."""
         return [compiled for _, compiled in list(self._found.values())]
 
 
 def _note(owner: Any) -> None:
-    """A method looks at the members of a module as a call of the module does."""
+    """A method depends on the members of a module, like a call of the module."""
     if "_modules" in getattr(owner, "__dict__", ()):
         guards.note_module(owner)
 
 
 def _stands_alone(kind: type) -> bool:
-    """Whether objects of a class are told apart by nothing but being others."""
+    """Whether objects of a class are compared by identity."""
     same: list[tuple[Any, Any]] = [(kind.__hash__, object.__hash__), (kind.__eq__, object.__eq__)]
     return (
         all(own is plain for own, plain in same)

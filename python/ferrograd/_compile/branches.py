@@ -1,6 +1,6 @@
-"""Branches that a compiled function holds as one step: `cond` and `switch`.
+"""Branches that are one step of a compiled function: `cond` and `switch`.
 
-Invariant: whichever branch runs, results have one tree, and the same shapes and dtypes.
+Invariant: the results of all branches have the same tree, shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, Shape
 def cond(
     pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    """`true_fun(*operands)` where `pred` is true, else `false_fun(*operands)`.
+    """`true_fun(*operands)` if `pred` is true, else `false_fun(*operands)`.
 
-    `pred` is one boolean: a tensor that depends on an argument is allowed in a compiled function,
-    which holds both branches and runs one of them in every call. There, both give the same tree,
-    shapes and dtypes. Gradients go through the branch that ran.
+    `pred` is one boolean. In a compiled function it may be a tensor that depends on an argument:
+    the program has both branches, and every call runs one of them. Both branches must then return
+    the same tree, shapes and dtypes. Gradients flow through the branch that ran.
 
-    Errors: `ShapeError`, `DTypeError` where the branches differ, or `pred` is no single boolean.
+    Errors: `ShapeError`, `DTypeError` if the branches differ, or `pred` is not a single boolean.
     Source: `jax.lax.cond`.
 
     >>> import ferrograd as fg
@@ -45,9 +45,9 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """`branches[index](*operands)`; an index outside the range means the first or the last branch.
+    """`branches[index](*operands)`; an index out of range selects the first or the last branch.
 
-    `index` is a whole number, or a tensor of one; otherwise as `cond`.
+    `index` is an integer, or a tensor with one integer; the rest is as in `cond`.
 
     Errors: `ArgumentError` without branches; those of `cond`.
     Source: `jax.lax.switch`.
@@ -97,17 +97,17 @@ class _Branch:
         return tensors
 
     def keeps(self, address: int) -> bool:
-        """Whether a later call reads a copy of the memory that has this address."""
+        """Whether a later call reads a copy of the memory at this address."""
         return self.f.keeps(address)
 
     def built(self, found: list[Tensor]) -> Any:
-        """The results of the branch from these tensors."""
+        """The results of the branch for these tensors."""
         assert self.results is not None, "the branch ran"
         return self.results.unflatten(found)
 
 
 def _chosen(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
-    """The one branch that is known to run; where it has a history, it is a node as in a program."""
+    """Runs the chosen branch; if it has a history, it is one node, as in a program."""
     given, tree = _taken(op, "an operand", operands)
     branch = _Branch(op, f, tree)
     found = None

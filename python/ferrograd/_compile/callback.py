@@ -1,6 +1,6 @@
-"""`pure_callback`: a Python function in the middle of a compiled one.
+"""`pure_callback`: a Python function that a compiled function calls.
 
-Invariant: the results have the shapes and dtypes that were declared, whatever the function gives.
+Invariant: the results have the declared shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ShapeDtypeStruct:
-    """A shape and a dtype without elements: what `pure_callback` is told of a result.
+    """A shape and a dtype without elements: the declaration of a result of `pure_callback`.
 
     >>> import ferrograd as fg
     >>> fg.ShapeDtypeStruct((2, 3), "float64")
@@ -50,16 +50,17 @@ class _Result(NamedTuple):
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """Calls `callback(*args, **kwargs)` with arrays in the place of tensors.
+    """Calls `callback(*args, **kwargs)` with arrays in place of tensors.
 
-    Eagerly it is called at once; a compiled function calls it again in every call, with the values
-    of that call. Use it for NumPy, SciPy and other code that looks at values. It should depend on
-    its arguments alone and do nothing else: it may be called again when a call is repeated.
+    Outside compiled functions it is called at once. A compiled function calls it in every call,
+    with the values of that call. Use it for NumPy, SciPy and other code that reads values. The
+    callback should depend only on its arguments and have no side effects, because it may be called
+    again when a call is repeated.
 
     Shapes and dtypes: `result_shape_dtypes` is a tree of tensors, arrays or `ShapeDtypeStruct`s;
     the callback returns such a tree of arrays or numbers, and the results are tensors.
-    Errors: `ShapeError` and `DTypeError` for results unlike those declared;
-    `NotDifferentiableError` where a derivative would pass through: write a `fg.Function`.
+    Errors: `ShapeError` and `DTypeError` for results that differ from the declaration;
+    `NotDifferentiableError` if a derivative is needed: write a `fg.Function`.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -95,7 +96,7 @@ def _result(leaf: Any) -> _Result:
 
 
 class _Call:
-    """A call with other tensors each time."""
+    """A callback that is called with new tensors each time."""
 
     def __init__(
         self,
@@ -111,7 +112,7 @@ class _Call:
         self._declared = declared
 
     def forget(self) -> None:
-        """Keeps the places of tensors, not the tensors."""
+        """Keeps the positions of tensors, but not the tensors."""
         self._tree = self._tree.without_items()
         self.leaves = [Tensor if isinstance(leaf, Tensor) else kept(leaf) for leaf in self.leaves]
 

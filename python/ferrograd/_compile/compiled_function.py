@@ -1,7 +1,6 @@
-"""`Compiled`: a function with the programs that were recorded of it.
+"""`Compiled`: a function and its programs.
 
-Invariant: a call gives what the function itself would give, bit for bit, or raises what it would
-raise.
+Invariant: a call returns the same bits, or raises the same error, as the function itself.
 """
 
 from __future__ import annotations
@@ -47,26 +46,26 @@ from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
-#: The most recordings whose reasons are kept.
+#: The most traces whose reasons are kept.
 LOGGED = 16
 
-#: So many calls in a row may make state: members of modules, tensors of an optimiser.
+#: The most calls in a row that may create state: members of modules, tensors of an optimiser.
 WARM_UPS = 4
 
-#: A count of calls that does not end.
+#: A count of calls that is never reached.
 ALWAYS = 1 << 63
 
-#: Why calls run eagerly that may close over another tensor the next time.
+#: The reason for calls that run eagerly because they may close over another tensor next time.
 CLOSES_OVER = "it closes over a tensor, and is called inside a transform"
 
 
 def _may_close_over_others(program: Any) -> bool:
-    """Whether the function around a program may be another one, of other tensors, the next time."""
+    """Whether the next call may have a new inner function that closes over other tensors."""
     return _core._is_in_transform() and bool(program.reads_outside)
 
 
 class Compiled(_core._Replayed):
-    """A function that is recorded at its first call and replayed at later ones: see `compile`."""
+    """A function that is traced at its first call and runs as a program later: see `compile`."""
 
     __wrapped__: Callable[..., Any]
 
@@ -79,13 +78,13 @@ class Compiled(_core._Replayed):
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._cache = ProgramCache()
         self._methods = Methods()
-        #: Why it was recorded, the last times.
+        #: The reasons of the last traces.
         self._log: deque[str] = deque(maxlen=LOGGED)
-        #: Whether floats and complex numbers are taken anew; otherwise they belong to the program.
+        #: Whether floats and complex numbers are inputs; otherwise they are constants.
         self._floats = True
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the function, or replays what it did with such arguments."""
+        """Runs a program for these arguments, or the function."""
         if not (_core._may_replay() and enabled()):
             return recording(self.__wrapped__, *args, **kwargs)
         if self._cache.skips(args):
@@ -106,14 +105,14 @@ class Compiled(_core._Replayed):
             return self._run_eagerly(ALWAYS, call, args, kwargs)
         checked = self._run_eagerly_first(call, args, kwargs) if self._is_checked_next() else None
         for entry in known.programs:
-            # None: what the function read or decided while it was recorded is different now.
+            # None: a value or decision on which the trace depended has changed.
             found = entry.run(call)
             if found is not None:
                 return self._finish_run(entry, found, call, checked)
         return self._trace_again(known, call, args, kwargs)
 
     def _run_non_contiguous(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the function itself: sums over another order of elements have other bits."""
+        """Calls the function itself, because sums in another order have other bits."""
         if (reason := f"such calls run eagerly, because {call.explain_layout()}") not in self._log:
             self._log.append(reason)
         return self._run_eagerly(ALWAYS, call, args, kwargs)
@@ -125,7 +124,7 @@ class Compiled(_core._Replayed):
         call: Call,
         checked: EagerResult | None,
     ) -> Any:
-        """What a program gave, as the function gives it."""
+        """Converts the results of a program to those of the function."""
         self._install_fast_path(entry, call)
         self._runs += 1
         if checked is not None:
@@ -133,19 +132,19 @@ class Compiled(_core._Replayed):
         return entry.form.build(found)
 
     def _is_checked_next(self) -> bool:
-        """Whether the next replay is to be compared with the function."""
+        """Whether to compare the next run with the function."""
         return bool(self._check) and (self._runs + 1) % self._check == 0
 
     def _run_eagerly_first(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> EagerResult:
-        """What the function gives, before a replay changes what both of them change."""
+        """Calls the function before the program runs, because both change the same tensors."""
         return EagerResult(TracedFunction(self.__wrapped__, call, self._static, args, kwargs), call)
 
     def _trace_again(
         self, known: SignatureState, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Records the function once more, unless that has not paid the last times."""
+        """Traces the function again, unless the last traces did not save time."""
         back_off = known.back_off
         if not known.pauses():
             return self._trace(call, args, kwargs)
@@ -153,7 +152,7 @@ class Compiled(_core._Replayed):
             back_off.logged = True
             self._log.append(f"{self._cache.why(call)}, once more: {PAUSED_REASON}")
         if back_off.calls_left >= LONG_PAUSE or known.fresh() is not None:
-            # Programs would be tried in vain: often, or by running them.
+            # No program would serve this call.
             self._forget()
         return self._run_eagerly(back_off.calls_left, call, args, kwargs, known)
 
@@ -165,7 +164,7 @@ class Compiled(_core._Replayed):
         kwargs: dict[str, Any],
         known: SignatureState | None = None,
     ) -> Any:
-        """Calls the function itself, and lets further calls like this one do so."""
+        """Calls the function itself, now and for later calls like this one."""
         function = eager_function(self.__wrapped__, call.tensors)
         remembered = not self._needs_python() and self._remember_function(function, call.key, count)
         if remembered and known is not None:
@@ -173,7 +172,7 @@ class Compiled(_core._Replayed):
         return function(*args, **kwargs)
 
     def _needs_python(self) -> bool:
-        """Whether every call must come here."""
+        """Whether every call must go through Python."""
         return bool(self._check or any(self._static))
 
     def __repr__(self) -> str:
@@ -181,13 +180,13 @@ class Compiled(_core._Replayed):
         return f"<compiled {self.name}: {count} program{'' if count == 1 else 's'}>"
 
     def __getattr__(self, name: str) -> Any:
-        """What a compiled module or optimiser has besides: parameters, `state_dict`, `eval`."""
+        """Other attributes of a compiled module or optimiser: parameters, `state_dict`, `eval`."""
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__} has no {name}")
         return getattr(self.__wrapped__, name)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """As a method, every object has programs of its own."""
+        """As a method: every object has its own programs."""
         return self if instance is None else self._methods.of(instance, self)
 
     def _bound_to_object(self, function: Callable[..., Any]) -> Compiled:
@@ -195,17 +194,17 @@ class Compiled(_core._Replayed):
         return Compiled(function, self._static.without_first(), self._check, self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Programs are not pickled: they are recorded again."""
+        """Programs are not pickled: they are traced again."""
         return Compiled, (self.__wrapped__, self._static, self._check, self.name)
 
     @property
     def programs(self) -> tuple[Any, ...]:
-        """The programs recorded so far."""
+        """All current programs."""
         methods = (one for method in self._methods.all() for one in method.programs)
         return (*(entry.program for entry in self._cache.programs()), *methods)
 
     def clear(self) -> None:
-        """Forgets every program."""
+        """Deletes all programs."""
         for method in self._methods.all():
             method.clear()
         self._forget()
@@ -216,12 +215,12 @@ class Compiled(_core._Replayed):
     def bind(self, *args: Any, **kwargs: Any) -> Any:
         """The function bound to these arrays and tensors: `run = f.bind(x)`, then `run()`.
 
-        `run()` reads the arguments where they lie, overwrites the same results and returns them.
-        `run.address` is the address of a C function `int (*)(void *)` that does the same without
-        Python, `run.data` what to pass to it: 0 means done. `run.results` is what calls return.
-        Floats keep their values. The function is recorded if need be, which runs it once.
-        Errors: `CompileError` when calls run eagerly, and from `run()` when the function must be
-        bound again; `ArgumentError` for an argument that cannot be read where it lies.
+        `run()` reads the current values of the arguments, overwrites the same results and returns
+        them. `run.address` is the address of a C function `int (*)(void *)` that does the same
+        without Python; pass it `run.data`; it returns 0 on success. `run.results` has the results.
+        Floats keep their values. If necessary, the function is traced, which runs it once.
+        Errors: `CompileError` if calls run eagerly, and from `run()` if the function must be bound
+        again; `ArgumentError` for an argument whose memory cannot be read directly.
 
         >>> import numpy as np
         >>> import ferrograd as fg
@@ -253,7 +252,7 @@ class Compiled(_core._Replayed):
         return known.program.bind(call.values, call.tensors, known.form)
 
     def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
-        """A call, and what there is for it; it is recorded if need be."""
+        """A call and its program; the function is traced if necessary."""
         for again in (True, True, False):
             ordered = sort_keywords(kwargs, self._ordered)
             call = split_call(args, ordered, self._static, self._floats, self._ordered)
@@ -272,17 +271,17 @@ class Compiled(_core._Replayed):
 
     @property
     def log(self) -> tuple[str, ...]:
-        """Why the function was recorded: a line for each of the last recordings."""
+        """Why the function was traced: a line for each of the last traces."""
         return (*self._log, *(line for method in self._methods.all() for line in method.log))
 
     def explain(self, *args: Any, format: str = "text", **kwargs: Any) -> str:
-        """What a call with these arguments replays, as a text; it is recorded if need be.
+        """The program for these arguments as text; the function is traced if necessary.
 
-        One line per step: the kernel, what it reads and what it writes, `%n` being buffer n, and in
-        brackets what element-wise loops compute. Before them: memory, what is read and written
-        outside, and which steps call Python; after them, why the function was recorded.
-        `format="mermaid"` gives a flowchart.
-        Errors: `ArgumentError` for another format.
+        One line per step: the kernel, the buffers that it reads and writes (`%n` is buffer n), and
+        in brackets the expressions of element-wise loops. The lines before the steps describe
+        memory, memory outside, and steps that call Python. The lines after them say why the
+        function was traced. `format="mermaid"` returns a flowchart. Errors: `ArgumentError` for
+        another format.
 
         >>> import ferrograd as fg
         >>> f = fg.compile(lambda x: fg.sum(x * 2.0), name="f")
@@ -313,12 +312,12 @@ class Compiled(_core._Replayed):
                 raise
             if not (self._floats and call.has_numbers):
                 raise
-            # Python computes with a float argument: from now on floats belong to the program.
+            # Python computes with a float argument: from now on floats are constants.
             self._floats = False
             self._forget()
             return self(*args, **kwargs)
         if isinstance(entry, CompiledForward) and _may_close_over_others(entry.program):
-            # The call that was recorded counts, with what it changed.
+            # The traced call counts as a call, with its changes.
             form, entry = entry.form, Eager(CLOSES_OVER)
             self._store_eager(call, entry)
             return form.build(results)
@@ -341,7 +340,7 @@ class Compiled(_core._Replayed):
     def _trace_call(
         self, call: Call, of_tensors: TracedFunction, warm: WarmUp | None
     ) -> tuple[Entry, list[Any]]:
-        """The program of a call, and the results; or why there is none."""
+        """The program of a call and the results, or the reason why there is no program."""
         kept_before = 0 if warm is None else warm.kept
         may_keep = kept_before < WARM_UPS
         weak = call.has_numbers
@@ -355,9 +354,9 @@ class Compiled(_core._Replayed):
                 if not recording:
                     return Eager("it records although gradients are off"), []
                 if warm is None and not call.tensors:
-                    # Whether a call with arrays gives a history, only such a call can tell.
+                    # Only a call with arrays shows whether its results have a history.
                     return WarmUp(None, kept_before), []
-        # A program holds what names were bound to as it was recorded, and so do its derivatives.
+        # A program and its derivatives use the names as they were bound during the trace.
         later = bound_now(of_tensors.function, arrays=False)
         with (
             of_tensors.defers_backward_errors(),
@@ -380,7 +379,7 @@ class Compiled(_core._Replayed):
         entry = CompiledWithBackward(
             program, of_tensors.result_structure(), StateGuard(watch), of_tensors.later(later)
         )
-        # The program runs for the first time, and turns them itself.
+        # The program runs for the first time and sets the switches itself.
         watch.restore_switches()
         found = entry.run(call)
         return (entry, found) if found is not None else (Eager("it decides anew"), [])
@@ -413,7 +412,7 @@ class Compiled(_core._Replayed):
         return CompiledForward(program, form, StateGuard(watch)), found
 
     def _install_fast_path(self, entry: Entry, call: Call) -> None:
-        """Makes calls like this one run the program without coming here."""
+        """Makes calls like this one run the program without Python."""
         if self._needs_python():
             return
         if isinstance(entry, ProgramEntry):

@@ -1,4 +1,4 @@
-"""What a compiled function knows of the calls of one signature.
+"""The state of a compiled function for the calls of one signature.
 
 Invariant: nothing here keeps the arguments of a call alive.
 """
@@ -25,7 +25,7 @@ from ferrograd._tensor.pytree import flatten
 from ferrograd._tensor.recorded_arrays import recording
 from ferrograd.errors import CompileError
 
-#: Results that a program may give as they are: they hold nothing that was computed.
+#: Results that a program may return directly: they contain nothing computed.
 _CONSTANT = (
     Tensor,
     np.ndarray,
@@ -49,9 +49,9 @@ _CONSTANT = (
 
 
 class TracedFunction:
-    """The function as one of tensors: they stand for the arguments that a program takes anew.
+    """The function with tensors in place of the inputs of a program.
 
-    It returns the tensors among the results; `form` has what else there is.
+    It returns the tensors among the results; `form` describes the other results.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class TracedFunction:
         return results
 
     def called(self, *values: Any) -> Any:
-        """What the function returns for these in place of what a program takes anew."""
+        """The results of the function for these inputs."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, values, strict=True):
             leaves[place] = value
@@ -96,12 +96,12 @@ class TracedFunction:
         return self.function(*args, **kwargs)
 
     def later(self, function: Callable[..., Any]) -> TracedFunction:
-        """The same for derivatives, which call the function as it was recorded."""
+        """The same for derivatives, which call the function as it was when it was traced."""
         self.function = function
         return self
 
     def _recorded(self, *tensors: Tensor) -> Any:
-        """The same while a program is recorded; NumPy hides our error when an array takes one."""
+        """The same while a program is traced; NumPy hides the error when an element is assigned."""
         try:
             return recording(self.called, *tensors)
         except ValueError as error:
@@ -112,9 +112,10 @@ class TracedFunction:
     def then(
         self, check: Callable[[list[Tensor]], None], watch: GuardCollector, collects: bool
     ) -> Callable[..., list[Tensor]]:
-        """The same as it is recorded, with a check of its results at its end.
+        """The same during a trace, with a check of the results at the end.
 
-        With `collects`, cycles of references that the function left go first: nobody keeps them.
+        With `collects`, reference cycles of the function are collected first, since they keep no
+        tensor.
         """
 
         def checked(*tensors: Tensor) -> list[Tensor]:
@@ -131,7 +132,7 @@ class TracedFunction:
                 gc.collect()
             watch.forget_dead()
             for there, old, now in zip(self._are_tensors, before, tensors, strict=True):
-                # The tensors are copies: the caller's would stay as it is.
+                # The tensors are copies: the caller's tensor would not change.
                 if there and now.requires_grad is not old:
                     raise RunsEagerlyError("it changes whether an argument requires grad")
             check(results)
@@ -144,7 +145,7 @@ class TracedFunction:
 
     @contextmanager
     def defers_backward_errors(self) -> Iterator[None]:
-        """What the backward pass raises as it is recorded is left to that of a call."""
+        """If the backward pass raises during the trace, the call runs eagerly and raises there."""
         try:
             yield
         except (CompileError, RunsEagerlyError):
@@ -162,11 +163,11 @@ class TracedFunction:
 
 
 class RunsEagerlyError(Exception):
-    """Calls like the recorded one run the function itself: the capture ends."""
+    """Ends the trace: calls like this one run the function itself."""
 
 
 class HistoryError(Exception):
-    """The results have a history: the capture ends, and what it changed is given back."""
+    """Ends the trace: the results have a history. Changes are restored."""
 
 
 class CompiledForward(NamedTuple):
@@ -177,7 +178,7 @@ class CompiledForward(NamedTuple):
     watched: StateGuard
 
     def run(self, call: Call) -> list[Any] | None:
-        """The results; None where something that was read at the recording is different."""
+        """The results; None if a value on which the trace depended has changed."""
         return self.program.run(call.values, call.tensors)  # type: ignore[no-any-return]
 
 
@@ -190,13 +191,13 @@ class CompiledWithBackward(NamedTuple):
     original: TracedFunction
 
     def run(self, call: Call) -> list[Any] | None:
-        """The results; None where something that was read at the recording is different."""
+        """The results; None if a value on which the trace depended has changed."""
         values = call.as_tensors()
         return self.program.run(values, self.original)  # type: ignore[no-any-return]
 
 
 class Eager(NamedTuple):
-    """Why calls of a signature run the function itself."""
+    """The reason why calls of a signature run the function itself."""
 
     reason: str
 
@@ -204,17 +205,17 @@ class Eager(NamedTuple):
 class WarmUp(NamedTuple):
     """The call before was a plain call: the next one records."""
 
-    #: Of results that were recorded although there is no program.
+    #: The form of results of a trace without a program.
     form: _ResultStructure | None
-    #: How many calls in a row kept tensors that they computed.
+    #: The number of calls in a row that kept computed tensors.
     kept: int
-    #: Whether arrays go in and nothing with a history comes out, whatever tensors did instead.
+    #: Whether calls with arrays return no history, even if calls with tensors do.
     detach: bool = False
 
 
 #: A signature's program.
 ProgramEntry = CompiledForward | CompiledWithBackward
-#: What is found out about the calls of a signature.
+#: The kinds of state of the calls of a signature.
 Entry = ProgramEntry | Eager | WarmUp
 
 
@@ -225,7 +226,7 @@ def has_history(results: Any) -> bool:
 
 
 def eager_function(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
-    """The function as it is recorded; without tensors, results without a history are arrays."""
+    """The function to be traced; without tensors, results without a history are arrays."""
     return functools.partial(recording, function) if tensors else _Arrays(function)
 
 

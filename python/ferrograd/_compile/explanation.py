@@ -1,6 +1,6 @@
-"""What a program does, for people: as a text, and as a flowchart in Mermaid's language.
+"""Descriptions of programs: as text, and as a Mermaid flowchart.
 
-Invariant: steps stand in the order in which they run.
+Invariant: steps are listed in the order in which they run.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 from ferrograd.errors import ArgumentError
 
-#: How the two formats are called.
+#: The names of the two formats.
 FORMATS = ("text", "mermaid")
-#: The most loops of a chain that a line names.
+#: The most loops of a chain that are listed in a line.
 LOOPS = 6
 
 
@@ -24,7 +24,7 @@ def check_format(name: str) -> None:
 
 
 def explained(name: str, program: Any, log: Iterable[str], format: str) -> str:
-    """The steps of a program, its memory, and why it was recorded."""
+    """The steps of a program, its memory, and why it was traced."""
     if format == "mermaid":
         return "\n".join(_flowchart(name, program))
     return "\n".join(_lines(name, program, log))
@@ -46,7 +46,7 @@ def _named(loops: list[str]) -> str:
 
 
 def _facts(program: Any, steps: list[Any], told: list[Any]) -> Iterator[str]:
-    """Memory by where it comes from, what is outside, and what is foreign."""
+    """Memory by its kind, memory outside the program, and steps that call Python."""
     sizes: Counter[str] = Counter()
     outside: dict[str, int] = {}
     for number, source, nbytes in program._memory():
@@ -99,6 +99,6 @@ def _flowchart(name: str, program: Any) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    # The line break is ours; everything else is text.
+    # Only the line break is markup.
     parts = (part.replace("&", "&amp;").replace("<", "&lt;") for part in text.split("<br/>"))
     return "<br/>".join(part.replace(">", "&gt;").replace('"', "&quot;") for part in parts)

@@ -1,6 +1,6 @@
-"""What a function looks at beside its arguments while it is recorded: modules and optimisers.
+"""Modules and optimisers that a function reads while it is traced.
 
-Invariant: a recording that fails leaves those containers as they were.
+Invariant: a trace that fails leaves their containers unchanged.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ferrograd._core import _watch_members
 
 Container = dict[Any, Any] | list[Any]
 
-#: How many threads record. Who has something to note looks here first, which costs nothing.
+#: The number of threads that trace. Checked before anything is noted, because it is cheap.
 recordings = 0
 
 #: The dicts of a module that hold its members.
 TABLES = ("_parameters", "_buffers", "_modules")
 
-#: What has few values: a program serves one of them. Numbers count, and would each have a program.
+#: Types with few values, each with its own program. Numbers would need too many programs.
 _SWITCH = (bool, str, type(None))
 
 _NUMBERS = (int, float, complex, np.number, Enum)
@@ -33,9 +33,9 @@ _local = _thread._local()
 
 
 class GuardCollector:
-    """A recording of this thread, during which `note` takes containers.
+    """A trace of this thread, during which `note` collects containers.
 
-    With `may_keep`, what it keeps or counts may be what a first call makes: the next one tells.
+    With `may_keep`, changes may be state that only the first calls create; the next call shows it.
     """
 
     def __init__(self, may_keep: bool = False) -> None:
@@ -43,7 +43,7 @@ class GuardCollector:
         #: The containers noted.
         self.containers: list[Container] = []
         self._before: dict[int, Container] = {}
-        #: What may be counted in, its numbers as they were, and whose it is.
+        #: Containers with numbers, the numbers before the trace, and the owner of each.
         self._owned: dict[int, tuple[Mapping[Any, Any], Mapping[Any, Any], type]] = {}
 
     def __enter__(self) -> GuardCollector:
@@ -61,7 +61,7 @@ class GuardCollector:
             self.restore()
 
     def restore(self) -> None:
-        """Gives containers back what they held before."""
+        """Restores the contents of containers."""
         for container in self.containers:
             _restore(container, self._before[id(container)])
         for now, before, owner in self._owned.values():
@@ -71,7 +71,7 @@ class GuardCollector:
                         setattr(owner, key, old)
 
     def switches(self) -> list[tuple[dict[Any, Any], Any, Any]]:
-        """The switches that have changed: where they are, and what they were."""
+        """The changed switches: container, key, and old value."""
         return [
             (now, key, old)
             for now in self.containers
@@ -82,7 +82,7 @@ class GuardCollector:
         ]
 
     def changed_members(self) -> bool:
-        """Whether the function has made, removed or counted members: it finds others next time."""
+        """Whether the function has changed members, so that the next call finds others."""
         return self.may_keep and (
             any(
                 now.keys() != self._before[id(now)].keys()  # type: ignore[union-attr]
@@ -93,9 +93,9 @@ class GuardCollector:
         )
 
     def changed_number(self) -> str | None:
-        """What is wrong where the function has changed a number of a module or an optimiser.
+        """The error text if the function changed a number of a module or an optimiser.
 
-        A program would leave the number as it is.
+        A program would not repeat the change.
         """
         for now, before, owner in self._owned.values():
             for key, old in before.items():
@@ -108,9 +108,9 @@ class GuardCollector:
         return None
 
     def own(self, owner: type, container: dict[Any, Any]) -> None:
-        """Notes a dict of a module, an optimiser or a schedule: numbers there are looked at, too.
+        """Notes a dict of a module, an optimiser or a schedule, with its numbers.
 
-        So are those of the class: an instance may count for all of them.
+        Numbers of the class are noted, too, because an instance may count in the class.
         """
         self.add(container)
         before = cast("dict[Any, Any]", self._before[id(container)])
@@ -121,7 +121,7 @@ class GuardCollector:
                 self._owned[id(kind)] = vars(kind), numbers, kind
 
     def forget_dead(self) -> None:
-        """Forgets what nobody else holds: of modules and optimisers that the function made."""
+        """Drops containers of modules and optimisers that only existed during the trace."""
         from sys import getrefcount
 
         count = -1
@@ -129,13 +129,13 @@ class GuardCollector:
             count = len(self.containers)
             for place in reversed(range(count)):
                 key = id(self.containers[place])
-                # It is held by the list, by `_owned` where it is owned, and by this call.
+                # References: the list, `_owned` if it is owned, and this call.
                 if getrefcount(self.containers[place]) <= 2 + (key in self._owned):
                     self._owned.pop(key, None)
                     del self._before[key], self.containers[place]
 
     def restore_switches(self) -> None:
-        """Gives switches the values that they had before."""
+        """Restores the old values of switches."""
         for container, key, before in self.switches():
             container[key] = before
 
@@ -147,7 +147,7 @@ class GuardCollector:
 
 
 class StateGuard:
-    """Numbers and switches of modules and optimisers as a program expects them."""
+    """The numbers and switches of modules and optimisers that a program expects."""
 
     def __init__(self, watch: GuardCollector) -> None:
         self._members = [
@@ -156,7 +156,7 @@ class StateGuard:
         ]
 
     def changed(self) -> str:
-        """The first that is different now, and what to do where it is a learning rate."""
+        """The first one that has changed, with advice if it is a learning rate."""
         for now, before, owner in self._members:
             for key, old in before.items():
                 new = now.get(key)
@@ -167,7 +167,7 @@ class StateGuard:
 
 
 def note(*containers: Container) -> None:
-    """Notes containers whose objects the function that this thread records depends on."""
+    """Notes containers on whose objects the traced function of this thread depends."""
     watch: GuardCollector | None = getattr(_local, "watch", None)
     if watch is not None:
         for container in containers:
@@ -175,7 +175,7 @@ def note(*containers: Container) -> None:
 
 
 def note_owned(owner: object, *containers: dict[Any, Any]) -> None:
-    """`note` for a module, an optimiser or a schedule: the function may not count there."""
+    """`note` for a module, an optimiser or a schedule: the function must not count in it."""
     watch: GuardCollector | None = getattr(_local, "watch", None)
     if watch is not None:
         for container in (owner.__dict__, *containers):
@@ -192,14 +192,14 @@ def note_module(module: Any) -> None:
 
 
 def note_bound(function: Any) -> None:
-    """`note_module` for the module of which a function is a method."""
+    """`note_module` for the module to which a method is bound."""
     owner = getattr(function, "__self__", None)
     if "_modules" in getattr(owner, "__dict__", ()):
         note_module(owner)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a function may count in it: numbers, members of an Enum, and tuples of them."""
+    """Whether a value may be a counter: numbers, members of an Enum, and tuples of them."""
     if isinstance(value, tuple):
         return all(map(_is_number, value))
     return isinstance(value, _NUMBERS) and not isinstance(value, bool)
@@ -223,6 +223,6 @@ def _restore(container: Container, before: Any) -> None:
     for key in [key for key in container if key not in before]:
         del container[key]
     for key, value in before.items():
-        # A member that was None may be gone: one that is not there is not None.
+        # A member that was None may have been removed: a missing member is not None.
         if key not in container or container[key] is not value:
             container[key] = value

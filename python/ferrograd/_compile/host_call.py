@@ -1,7 +1,6 @@
-"""Calls of custom functions that look at values: every run of a program makes them again.
+"""Calls of custom functions that read values: every run of a program calls them again.
 
-Invariant: a step gives as many outputs and gradients as it gave when the function was recorded, or
-raises.
+Invariant: a step returns as many outputs and gradients as during the trace, or raises.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from ferrograd.errors import CompileError
 
 
 class _Place:
-    """Where an argument is a tensor: its number."""
+    """The placeholder of a tensor among the arguments, with its number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
 class GivenArray:
-    """An array that code which every run calls again was given.
+    """An array that was passed to code which every run calls again.
 
-    One that is there outside is read as it is then. One that the recorded function made, and that
-    nobody else has afterwards, is for each call what it was for the first.
+    An array that exists outside is read with its current values. An array that the traced function
+    made, and that has no other references, keeps its values from the trace.
     """
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
@@ -45,9 +44,9 @@ class GivenArray:
         return self._array
 
     def _is_alone(self) -> bool:
-        """Whether nobody else has the array, or the one of which it is a view."""
+        """Whether the array, or the base of a view, has no other references."""
         array: Any = self._array
-        # It is held here, by who leads to it, and by the call that counts.
+        # References: this object, the base or view, and the call of getrefcount.
         while isinstance(array, np.ndarray) and getrefcount(array) <= 3:
             if array.base is None:
                 return True
@@ -56,7 +55,7 @@ class GivenArray:
 
 
 def kept(leaf: Any) -> Any:
-    """What is kept of an argument that is no tensor, for `given`."""
+    """The kept form of an argument that is not a tensor, for `given`."""
     shown = type(leaf) is np.ndarray and _core._is_recording_program()
     return GivenArray(leaf) if shown else leaf
 
@@ -67,7 +66,7 @@ def given(leaf: Any) -> Any:
 
 
 class FunctionCall:
-    """A call of a custom function, to be made again with other tensors."""
+    """A call of a custom function that can be repeated with other tensors."""
 
     def __init__(
         self,
@@ -102,7 +101,7 @@ class FunctionCall:
                 )
 
     def __call__(self, shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
-        """Makes the call; its graph is what the pull differentiates."""
+        """Calls the function; the pull differentiates its graph."""
         own = [
             tensor.requires_grad_() if need else tensor
             for tensor, need in zip(tensors, self._needs, strict=True)
@@ -119,12 +118,12 @@ class FunctionCall:
         return [output.detach() for output in outputs]
 
     def pull(self, graded: list[int], wanted: list[int], present: list[bool]) -> _Pull:
-        """Its backward, for gradients of some outputs and of some inputs."""
+        """The backward, for the gradients of some outputs and some inputs."""
         return _Pull(self, graded, wanted, present)
 
 
 class _Pull:
-    """The backward of a call that was made again."""
+    """The backward of a repeated call."""
 
     def __init__(
         self, call: FunctionCall, graded: list[int], wanted: list[int], present: list[bool]
@@ -136,7 +135,7 @@ class _Pull:
 
     def __call__(self, shared: dict[Any, Any], *grads: Tensor) -> list[Tensor]:
         given, outputs = shared[self._call]
-        found = _core.grad(
+        found = _core._grad(
             [outputs[k] for k in self._graded],
             [given[i] for i in self._wanted],
             list(grads),

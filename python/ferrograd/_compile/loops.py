@@ -1,4 +1,4 @@
-"""Loops that a compiled function holds as one step: `scan`, `fori_loop`, `while_loop`.
+"""Loops that are one step of a compiled function: `scan`, `fori_loop`, `while_loop`.
 
 Invariant: carried values keep their tree, shapes and dtypes from one iteration to the next.
 """
@@ -41,21 +41,21 @@ def scan(
     """The last carry and the stacked results of `carry, y = f(carry, x)` over the first axis of xs.
 
     `init` and `xs` are tensors, arrays, numbers, or trees of them; every leaf of `xs` has one
-    length. Without `xs`, x is None and `length` says how often f runs. The new carry has the tree,
-    shapes and dtypes of the old one. With `reverse`, f begins with the last element; results stand
-    where their elements stand.
+    length. Without `xs`, x is None and `length` is the number of iterations. The new carry has the
+    tree, shapes and dtypes of the old one. With `reverse`, f starts with the last element; results
+    have the positions of their elements.
 
-    f is recorded once and then runs without Python, in a compiled function and outside: it must not
-    look at values (`if`, `float()`), and what it prints is printed once. Where it does look, and no
-    compiled function is being recorded, the loop runs in Python. The derivative is one node; higher
-    ones run the loop in Python. It keeps what each iteration leaves; with `checkpoint=k` it keeps
-    the carry before every k iterations, and runs them again in the backward pass. Gradients have
-    the same bits; a k near the square root of the number of iterations needs the least memory.
+    f is traced once and then runs without Python, in a compiled function and outside. It must not
+    read values (`if`, `float()`), and prints only once. If it reads values outside compiled
+    functions, the loop runs in Python. The derivative is one node; higher derivatives run the loop
+    in Python. The node keeps the saved values of each iteration. With `checkpoint=k` it keeps the
+    carry before every k iterations, and runs them again in the backward pass. Gradients have the
+    same bits. A k near the square root of the number of iterations needs the least memory.
 
     Parameters: `f` maps (carry, x) to (carry, y); y may be None. `unroll`, a number or a boolean,
-    is JAX's hint to its compiler: it changes nothing here. Returns (carry, ys), of tensors.
-    Errors: `ShapeError`, `DTypeError` where the carry changes or lengths differ; `ArgumentError`
-    without xs and length, or for a checkpoint or an unroll below 1; `CompileError` when f looks at
+    is accepted for JAX's sake and changes nothing. Returns (carry, ys), of tensors.
+    Errors: `ShapeError`, `DTypeError` if the carry changes or lengths differ; `ArgumentError`
+    without xs and length, or for a checkpoint or an unroll below 1; `CompileError` if f reads
     values in a compiled function.
     Source: `jax.lax.scan`.
 
@@ -104,11 +104,11 @@ def fori_loop(
 ) -> Any:
     """The value after `for i in range(lower, upper): value = body_fun(i, value)`.
 
-    i is a tensor of dtype int64; the rest, with `unroll` and `checkpoint`, is as in `scan`. A bound
-    may be a tensor of one whole number; where a compiled function is recorded, such a loop is a
-    `while_loop`, which keeps what every iteration leaves.
+    i is an int64 tensor; the rest, including `unroll` and `checkpoint`, is as in `scan`. A bound
+    may be a tensor with one integer. In a compiled function such a loop is a `while_loop`, which
+    keeps the saved values of every iteration.
 
-    Errors: those of `scan`; `ArgumentTypeError` for bounds that are no whole numbers.
+    Errors: those of `scan`; `ArgumentTypeError` for bounds that are not integers.
     Source: `jax.lax.fori_loop`.
 
     >>> import ferrograd as fg
@@ -144,11 +144,11 @@ def while_loop(
     """The value after `while cond_fun(value): value = body_fun(value)`.
 
     `init_val` is a tensor, an array, a number, or a tree of them, which keeps its tree, shapes and
-    dtypes. `cond_fun` gives one boolean. Both functions are recorded once and then run without
-    Python, as in `scan`. The derivative keeps what every iteration leaves.
+    dtypes. `cond_fun` returns one boolean. Both functions are traced once and then run without
+    Python, as in `scan`. The derivative keeps the saved values of every iteration.
 
-    Errors: `ShapeError`, `DTypeError` where the value changes its form, or `cond_fun` gives no
-    single boolean; `CompileError` when they look at values in a compiled function.
+    Errors: `ShapeError`, `DTypeError` if the value changes its form, or `cond_fun` does not return
+    a single boolean; `CompileError` if they read values in a compiled function.
     Source: `jax.lax.while_loop`, which has no derivative in reverse mode.
 
     >>> import ferrograd as fg
@@ -253,7 +253,7 @@ class _Body:
 
 
 def _unchanged(body: _Body, carry: list[Tensor], scanned: list[Tensor]) -> list[Tensor]:
-    """What a loop without iterations gives; what f makes of zeros tells the form of results."""
+    """The result of a loop without iterations; f of zeros gives the form of the results."""
     with no_grad():
         elements = [zeros(x.shape[1:], dtype=x.dtype) for x in scanned]
         results = body(*(x.detach() for x in carry), *elements)[len(carry) :]
@@ -261,23 +261,23 @@ def _unchanged(body: _Body, carry: list[Tensor], scanned: list[Tensor]) -> list[
 
 
 def may_be_native() -> bool:
-    """Whether bodies may be recorded here."""
+    """Whether bodies may be traced here."""
     return enabled() and (_core._is_recording_program() or _core._may_replay())
 
 
 def natively(
     run: Callable[[], list[Tensor] | None], *functions: LaterFunction, endless: bool = False
 ) -> list[Tensor] | None:
-    """What the core computes of these; None where one cannot be recorded: then Python runs it."""
+    """The results computed by the core; None if the loop must run in Python."""
     try:
         found = run()
     except CompileError:
-        # Python cannot tell how often an endless loop runs in later calls.
+        # The number of iterations of a `while_loop` in later calls is not known.
         if endless and _core._is_recording_program():
             raise
         return None
     except MatrixError:
-        # Perhaps of the derivative, which nobody may ask for.
+        # It may concern only the derivative, which may never be needed.
         if endless and _core._is_recording_program():
             raise
         return None
@@ -294,7 +294,7 @@ def _shown(bound: Any) -> str:
 
 
 def _every(op: str, checkpoint: Any) -> int:
-    """How many iterations keep one carry."""
+    """The number of iterations for each kept carry."""
     if not isinstance(checkpoint, int | np.integer) or checkpoint is True or checkpoint < 1:
         raise ArgumentError(
             f"{op}: checkpoint is {checkpoint!r}; give the number of iterations, at least 1, that"
@@ -327,7 +327,7 @@ def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
 
 
 def _count(scanned: list[Tensor], length: int | None) -> int:
-    """How often the body runs."""
+    """The number of iterations."""
     counts = {length} if length is not None else set()
     for x in scanned:
         if x.ndim == 0:

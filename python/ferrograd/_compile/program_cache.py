@@ -1,6 +1,6 @@
-"""The programs of a compiled function, by signature and by what the function looked at besides.
+"""The programs of a compiled function, by signature and by the state of modules and optimisers.
 
-Threads share a cache: lists are replaced and never changed, and what is walked over is a copy.
+Threads share a cache: lists are replaced and never changed, and loops iterate over copies.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from ferrograd._compile.entries import Eager, Entry, ProgramEntry, WarmUp
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor, _CallSignature
 
-#: More signatures of one function than this are worth a warning. There are at most twice as many
+#: More signatures of one function than this give a warning. There are at most twice as many
 #: programs: the least recently used one is dropped.
 MANY_SIGNATURES = 8
 #: The most programs of one signature.
 MAX_VARIANTS = 4
-#: The most signatures that have no program.
+#: The most signatures without a program.
 MAX_WITHOUT_PROGRAM = 64
-#: A trace costs up to ten calls: it pays when its program runs so often.
+#: A trace costs up to ten calls, so it saves time if its program runs this often.
 PAYING_RUNS = 16
-#: After so many traces that did not pay, calls run the function itself ...
+#: After this many traces that did not save time, calls run the function itself ...
 UNPAID_TRACES = 8
-#: ... so many of them, and twice as many after each further trace that did not pay.
+#: ... this many of them, and twice as many after each further such trace.
 FIRST_PAUSE = 64
 LONGEST_PAUSE = 1 << 20
-#: A pause from which on arguments are compared with programs only at one of so many calls.
+#: In longer pauses than this, only one of this many calls compares its arguments with programs.
 LONG_PAUSE = 1 << 10
 LOOK_EVERY = 16
 PAUSED_REASON = (
@@ -36,18 +36,18 @@ PAUSED_REASON = (
 
 
 class BackOff:
-    """Pauses tracing while programs are not run often enough to pay for it."""
+    """Pauses tracing while programs do not run often enough to save time."""
 
     def __init__(self) -> None:
-        #: How many traces in a row did not pay.
+        #: The number of traces in a row that did not save time.
         self.unpaid = 0
-        #: How many calls are left of a pause, the one that ends it included.
+        #: The remaining calls of a pause, including the one that ends it.
         self.calls_left = 0
-        #: Whether the log says that there is a pause.
+        #: Whether the log has a line about the pause.
         self.logged = False
 
     def count(self, paid: bool) -> None:
-        """Notes whether a trace has paid; too many that did not begin a pause, or a longer one."""
+        """Notes whether a trace has saved time; too many that did not start or extend a pause."""
         self.unpaid = 0 if paid else self.unpaid + 1
         self.logged = self.logged and not paid
         if self.unpaid >= UNPAID_TRACES:
@@ -55,13 +55,13 @@ class BackOff:
             self.calls_left = min(FIRST_PAUSE << doublings, LONGEST_PAUSE)
 
     def pauses(self) -> bool:
-        """Counts a call; whether it runs the function itself."""
+        """Counts a call; returns whether it runs the function itself."""
         self.calls_left = max(self.calls_left - 1, 0)
         return self.calls_left > 0
 
 
 class SignatureState:
-    """What is known about the calls of one signature.
+    """The state of the calls of one signature.
 
     A signature is in one of four states::
 
@@ -81,16 +81,16 @@ class SignatureState:
     def __init__(self) -> None:
         #: Programs, the newest first.
         self.programs: list[ProgramEntry] = []
-        #: Why there are none.
+        #: The reason why there are no programs.
         self.other: Eager | WarmUp | None = None
         self.back_off = BackOff()
 
     def fresh(self) -> ProgramEntry | None:
-        """A program that serves as far as can be said without running it."""
+        """A program that fits, as far as this is known without running it."""
         return next((p for p in self.programs if not p.program._is_stale()), None)
 
     def pauses(self) -> bool:
-        """Whether a call that no program serves runs the function itself, without a trace."""
+        """Whether a call without a program runs the function itself, without a trace."""
         if self.back_off.calls_left:
             return self.back_off.pauses()
         newest = next(iter(self.programs), None)
@@ -105,7 +105,7 @@ class ProgramCache:
         self._states: dict[_CallSignature, SignatureState] = {}
         #: The signature that was traced last.
         self.newest: _CallSignature | None = None
-        #: For new signatures: counts programs that were dropped.
+        #: For new signatures: counts dropped programs.
         self.back_off = BackOff()
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class ProgramCache:
         return self._states.get(key)
 
     def skips(self, args: tuple[Any, ...]) -> bool:
-        """Whether a call of tensors is not looked at: in a long pause most have new signatures."""
+        """Whether to skip the check of a call: in a long pause most calls have new signatures."""
         left = self.back_off.calls_left
         if left < LONG_PAUSE or left % LOOK_EVERY == 1:
             return False
@@ -131,12 +131,12 @@ class ProgramCache:
             yield from state.programs
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Deletes everything."""
         self._states.clear()
         self.newest, self.back_off = None, BackOff()
 
     def why(self, call: Call) -> str:
-        """Why a call is recorded."""
+        """The reason why a call is traced."""
         state = self.get(call.key)
         if state is None:
             if self.newest is None:
@@ -152,7 +152,7 @@ class ProgramCache:
         return f"{what}: {changed}" if changed else what
 
     def store(self, key: _CallSignature, entry: Entry) -> bool:
-        """Adds what was found out about a signature; whether a program had to go."""
+        """Stores the result for a signature; returns whether a program was dropped."""
         self.newest = key
         state = self._states.setdefault(key, SignatureState())
         if not isinstance(entry, ProgramEntry):
@@ -162,7 +162,7 @@ class ProgramCache:
             return dropped
         state.other = None
         for other in state.programs:
-            # Only programs that are used in turn need memory for their temporaries at once.
+            # Only programs in use need memory for their temporaries.
             other.program._trim()
         state.programs = [entry, *state.programs]
         gone = self._oldest(state.programs, MAX_VARIANTS) + self._oldest(
@@ -174,7 +174,7 @@ class ProgramCache:
         return bool(gone)
 
     def _oldest(self, programs: Iterable[ProgramEntry], most: int) -> list[ProgramEntry]:
-        """The programs that are too many: those that were used longest ago."""
+        """The programs above the limit: the least recently used ones."""
         found = sorted(programs, key=lambda entry: entry.program._used[0])
         return found[: max(len(found) - most, 0)]
 

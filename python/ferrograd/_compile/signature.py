@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ferrograd._core import PyTree, Tensor, _CallSignature, _split_call, _value, tensor
+from ferrograd._core import Tensor, _CallSignature, _PyTree, _split_call, _value, tensor
 
 
 class Call(NamedTuple):
@@ -29,7 +29,7 @@ class Call(NamedTuple):
         return self.key.places
 
     @property
-    def tree(self) -> PyTree:
+    def tree(self) -> _PyTree:
         """The structure of the arguments."""
         return self.key.tree
 

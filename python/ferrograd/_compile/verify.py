@@ -1,7 +1,7 @@
-"""`compile(f, check=n)`: a replay beside the function itself.
+"""`compile(f, check=n)`: compares a run of the program with the function itself.
 
-Invariant: results that differ in a bit, or in their containers, raise; so do values of the function
-on plain arrays, where it takes them, that are not those on tensors.
+Invariant: results that differ in a bit or in their containers raise. So do values of the function
+on plain arrays, if it accepts them, that differ from those on tensors.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from ferrograd._tensor.generator import recorded_generators
 from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import CompileError
 
-#: Why a replay may differ.
-_ANEW = "the function depends on something besides its arguments; pass it as one"
+#: Reasons for a difference.
+_ANEW = (
+    "the function depends on something besides its arguments; pass it as one; see"
+    " docs/when_it_goes_wrong.md"
+)
 
 
 class EagerResult:
-    """What a function gives for the arguments of a call, on tensors and on arrays.
+    """The results of a function for the arguments of a call, on tensors and on arrays.
 
-    It is called before the replay, so that both find the tensors outside as they are, and what it
-    changes is given back.
+    The function is called before the program, so that both start from the same tensors outside. Its
+    changes are restored.
     """
 
     def __init__(self, function: TracedFunction, call: Call) -> None:
@@ -42,7 +45,7 @@ class EagerResult:
         )
 
     def compare(self, name: str, old: _ResultStructure, found: list[Any]) -> None:
-        """Raises where a replay, which found these results, differs from the function."""
+        """Raises if the results of a program differ from those of the function."""
         new, tensors, results = self._form, iter(self._results), iter(found)
         if new.tree != old.tree:
             raise CompileError(
@@ -62,10 +65,10 @@ class EagerResult:
 
 
 def tried(function: Callable[[], Any]) -> Any:
-    """What a function returns, with arrays for tensors; what it changes is given back.
+    """The results of a function, with arrays for tensors; its changes are restored.
 
-    That is what a recording that fails gives back: memory of tensors, gradients, generators,
-    members of modules.
+    Restored are, as after a failed trace: memory of tensors, gradients, generators, members of
+    modules.
     """
     with GuardCollector() as watch, recorded_generators():
         try:

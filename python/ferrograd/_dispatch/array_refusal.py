@@ -1,6 +1,6 @@
-"""The refusal to become an array, in the words of the function that asked for one.
+"""Refuses to convert a tensor to an array; the error names the function that asked for it.
 
-Invariant: no element leaves a graph here.
+Invariant: no element of a recorded tensor becomes an array here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import call_hints
 from ferrograd.errors import ArgumentTypeError, GraphCutError, NotDifferentiableError
 
-#: Libraries whose functions make arrays of their arguments, and what their wrappers are made with.
+#: Libraries whose functions convert their arguments to arrays, and modules of their wrappers.
 _LIBRARIES = {"numpy", "scipy", "pandas", "sklearn", "matplotlib"}
 _BETWEEN = {"functools", "contextlib"}
 
@@ -33,7 +33,7 @@ _ARGUMENT = f"ferrograd has no derivative by this argument: {_WRITTEN}"
 _DRAWN = "a picture has no derivative: draw t.detach()"
 _LABELLED = "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
 
-#: What of SciPy alone computes with tensors where its switch is on, with gradients: docs/scipy.md.
+#: Parts of SciPy that compute with tensors if SCIPY_ARRAY_API is set: see docs/scipy.md.
 _STANDARD = {
     "scipy.integrate": "cubature cumulative_simpson nsum qmc_quad tanhsinh",
     "scipy.interpolate": "RBFInterpolator",
@@ -52,11 +52,11 @@ _SWITCH = "SCIPY_ARRAY_API"
 
 
 def array_of(tensor: Tensor) -> Any:
-    """What `__array__` of a tensor that requires grad does: nearly always, refuse.
+    """`__array__` of a tensor that requires grad: it raises, with two exceptions.
 
-    `numpy.polynomial` maps its argument to a window, for which it wants something like an array
-    and multiplies that by a number: there the tensor can go on. A sparse array of SciPy's leaves a
-    product to the other operand where that is no array of numbers.
+    `numpy.polynomial` maps its argument to a window: it asks for an array and multiplies it by a
+    number, which can be done by the tensor. A sparse array of SciPy leaves a product to the other
+    operand if that is not a numeric array.
     """
     frame = sys._getframe(1)
     if _leaves_products(frame):
@@ -71,9 +71,10 @@ def array_of(tensor: Tensor) -> Any:
 
 
 def number_of(call: str) -> None:
-    """What `float(t)` of a tensor that requires grad does first: refuse, where a library asks.
+    """Called by `float(t)` of a tensor that requires grad: it raises if a library calls it.
 
-    A program that asks is warned instead, which a library's caller would not see.
+    If the program calls it, there is a warning instead, which the caller of a library would not
+    see.
     """
     frame = sys._getframe(1)
     if _root(frame) in _LIBRARIES:
@@ -81,7 +82,7 @@ def number_of(call: str) -> None:
 
 
 def _no_operator(tensor: Tensor) -> NoReturn:
-    """What `matvec` does, which SciPy asks what it takes for a linear operator."""
+    """Replaces `matvec`, which SciPy calls on linear operators."""
     frame = sys._getframe(1)
     if not str(frame.f_globals.get("__name__", "")).startswith("scipy.sparse.linalg"):
         raise AttributeError(f"'{type(tensor).__name__}' object has no attribute 'matvec'")
@@ -95,7 +96,7 @@ matvec = property(_no_operator)
 
 
 def _leaves_products(frame: FrameType) -> bool:
-    """Whether it is `sparse @ tensor` that asks for an array."""
+    """Whether `sparse @ tensor` asks for the array."""
     before = frame.f_back
     return (
         frame.f_code.co_name == "_matmul_dispatch"
@@ -106,7 +107,7 @@ def _leaves_products(frame: FrameType) -> bool:
 
 
 class _Carried(np.ndarray):
-    """An array whose first ufunc is one of the tensor that it was asked of."""
+    """An array whose first ufunc is computed with the tensor from which it was made."""
 
     tensor: Tensor | None = None
 
@@ -128,7 +129,7 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
         theirs = _of_scipy(*name.rpartition(".")[::2]) if name.startswith("scipy.") else ""
         remedy = theirs or call_hints.remedy(name) or remedy
         if name == "numpy.nditer":
-            # It puts an error of its own in place of a TypeError.
+            # It replaces a TypeError by another error.
             error = NotDifferentiableError
     elif home.startswith("pandas"):
         remedy = _LABELLED
@@ -139,6 +140,8 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
         remedy = _ARGUMENT if ours_asked or _same(*ours.rpartition(".")[::2]) else use
     elif home.split(".")[0] == "scipy":
         remedy = _of_scipy(home, name)
+    if home == "scipy.optimize":
+        remedy += "; see docs/optimisation.md"
     return error(
         f"{home}{'.' if home else ''}{name}: {what} would silently leave the graph of a tensor"
         f" that requires grad; {remedy}"
@@ -146,7 +149,7 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
 
 
 def _of_scipy(home: str, name: str) -> str:
-    """What to do about a function that only SciPy has."""
+    """The advice for a function that only SciPy has."""
     if name not in _STANDARD.get(home, "").split():
         return f"ferrograd has no derivative of it: {_WRITTEN}"
     if os.environ.get(_SWITCH, "0").lower() in ("0", "", "false"):
@@ -171,9 +174,9 @@ def _root(frame: FrameType) -> str:
 
 
 def _running(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
-    """What a frame may run, its own function or one that a decorator wrapped.
+    """The functions that a frame may run: its function, or one that a decorator wrapped.
 
-    Each as its module, its name, and how to know it: the code of a function, the object of a
+    Each one as its module, its name, and its identity: the code of a function, the object of a
     method.
     """
     code = frame.f_code
@@ -215,13 +218,13 @@ def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
 
 
 def _code_of(function: Any) -> CodeType | None:
-    """The code of a function behind its wrappers."""
+    """The code of a function without its wrappers."""
     plain = getattr(function, "_implementation", function)
     return getattr(unwrap(plain) if callable(plain) else plain, "__code__", None)
 
 
 def _ours(home: str, name: str) -> str:
-    """The name under which we have a function, or the class whose method it is."""
+    """ferrograd's name of a function, or of the class whose method it is."""
     owner, _, kind = home.rpartition(".")
     known = ((home, name), (owner, kind)) if name == "__call__" else ((home, name),)
     return next((f"{path}.{found}" for path, found in known if _have(path, found)), "")
@@ -234,7 +237,7 @@ def _same(home: str, name: str) -> bool:
 
 
 def _have(home: str, name: str) -> bool:
-    """Whether a module of ours has the name itself, not only passes it on."""
+    """Whether a module of ferrograd defines the name and does not only re-export it."""
     if home.split(".")[0] not in ("numpy", "scipy"):
         return False
     try:
@@ -244,7 +247,7 @@ def _have(home: str, name: str) -> bool:
 
 
 def _is_method(home: str, owner: str, name: str) -> bool:
-    """Whether an object in a module of ours has a method itself, as distributions have."""
+    """Whether an object in a module of ferrograd defines a method, as distributions do."""
     if "." not in home or not _have(home, owner):
         return False
     value = vars(import_module(f"ferrograd.{home}"))[owner]

@@ -1,6 +1,6 @@
-"""Which compiled function a line of Python called, and what to write in its place.
+"""Finds the C function that a line of Python called, and what to write instead.
 
-Invariant: without a source, nothing is said.
+Invariant: without the source there is no hint.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _RANDOM = {
 }
 _DRAWN = "take rvs of ferrograd.scipy.stats, whose draws move with their parameters"
 
-#: What to write in place of an iterator whose elements no graph sees.
+#: What to write instead of an iterator whose elements are not recorded.
 NDITER = (
     "iterate over t.reshape(-1), or over ferrograd.numpy.ndenumerate(t), which gives indices, too,"
     " and write t[index] = value"
@@ -46,10 +46,10 @@ _OTHERS = {
     "numpy.nditer": NDITER,
 }
 
-#: Objects whose attributes are looked up without running code of a program.
+#: Types whose attributes can be read without running code of the program.
 _PLAIN = (np.ndarray, np.random.Generator, np.random.RandomState)
 
-#: The longest piece of a line that stands in an error.
+#: The longest piece of a line in an error.
 _LONGEST = 60
 
 #: Libraries with functions that are compiled.
@@ -57,9 +57,9 @@ COMPILED = {"numpy", "scipy", "matplotlib"}
 
 
 def called_here(frame: FrameType) -> str:
-    """What the frame is calling: the full name of a function, or the operation as it is written.
+    """The current call of the frame: the full name of a function, or the operation as written.
 
-    "" where that cannot be known, or is no compiled function of a library.
+    "" if it is not known, or not a C function of a library.
     """
     text = _text(frame)
     try:
@@ -83,7 +83,7 @@ def called_here(frame: FrameType) -> str:
 
 
 def remedy(called: str) -> str:
-    """What to write in place of a function of NumPy's, "" where that is not known."""
+    """What to write instead of a NumPy function; "" if not known."""
     home, _, name = called.rpartition(".")
     found = _OTHERS.get(called, "")
     if home in ("numpy.random", "numpy.random.Generator"):
@@ -100,7 +100,7 @@ def _takes_tensors(name: str) -> bool:
 
 
 def _text(frame: FrameType) -> str:
-    """The source of what the frame is evaluating, "" where there is none."""
+    """The source of the current expression of the frame; "" if there is none."""
     code = frame.f_code
     places = islice(code.co_positions(), frame.f_lasti // 2, None)
     line, last, start, end = next(places, (None, None, None, None))

@@ -1,6 +1,6 @@
-"""Tensors in einops.
+"""The backend for tensors in einops.
 
-Invariant: einops is loaded by its own loader, and its modules name that loader.
+Invariant: einops is loaded by its own loader, and its modules refer to this loader.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ferrograd._core import Tensor
 
 
 class _FollowedLoader:
-    """The loader of einops' backends, after which ours is added."""
+    """The loader of einops' backends; afterwards ferrograd's backend is added."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
     def create_module(self, spec: Any) -> Any:
-        """What the loader itself makes."""
+        """Creates the module with the original loader."""
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -35,7 +35,7 @@ class _FollowedLoader:
 
 
 def spec_of_backends(finder: Any, name: str) -> Any:
-    """The specification of the module, as the finders after ours give it, with our loader."""
+    """The module spec of the following finders, with our loader."""
     with suppress(ValueError):
         sys.meta_path.remove(finder)
     spec = find_spec(name)
@@ -51,7 +51,7 @@ def register(backends: ModuleType) -> None:
         return
 
     class FerrogradBackend(base):  # type: ignore[misc]
-        """What einops does with tensors, each an operation with its derivative."""
+        """The operations that einops needs, with derivatives."""
 
         framework_name = "ferrograd"
 

@@ -1,6 +1,6 @@
-"""Which of our functions stands for a function of NumPy's or SciPy's.
+"""The table from functions of NumPy and SciPy to functions of ferrograd.
 
-Invariant: an entry that exists is never replaced by one that is loaded later.
+Invariant: an existing entry is never replaced by a later one.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ OPERATIONS: dict[Any, Operation] = {}
 FOLDS: dict[Operation, Operation] = {}
 SCANS: dict[Operation, Operation] = {}
 
-#: By NumPy's function: the same over the elements where a mask holds, and in an integer dtype.
+#: For a NumPy function: the version with a mask, and the version for integer dtypes.
 MASKED: dict[Any, Operation] = {}
 IN_INTEGERS: dict[Any, Operation] = {}
 
-#: Functions made of our operations, by NumPy's function.
+#: Compositions of operations, by NumPy function.
 COMPOSED: dict[Any, Operation] = {}
 
 #: The same for libraries that need not be loaded, by name: `"scipy.special.i0"`.
 NAMED: dict[str, Operation] = {}
 
-#: Why a function of NumPy's has no derivative here, and what to do instead.
+#: Why a NumPy function has no derivative here, and what to do instead.
 REASONS: dict[Any, str] = {}
 
-#: Modules that register what `COMPOSED`, `NAMED` and `REASONS` hold, in the order of asking.
+#: Modules that fill `COMPOSED`, `NAMED` and `REASONS`, in the order in which they are loaded.
 _PROVIDERS = ("ferrograd._dispatch.composed", "ferrograd.scipy.special")
 
 
@@ -54,7 +54,7 @@ def register(ours: Operation, *paths: str) -> None:
 
 
 def register_module(home: str, names: Mapping[str, Any]) -> None:
-    """Enters the public functions of a module of ours under the names of another library's."""
+    """Registers the public functions of a module for the functions of another library."""
     for name, ours in names.items():
         if not name.startswith("_") and callable(ours):
             NAMED.setdefault(f"{home}.{name}", ours)
@@ -71,7 +71,7 @@ def _asked(table: Mapping[Any, Any], key: Any) -> Any:
 
 
 def composition(function: Any) -> Operation | None:
-    """Our composition for a function of NumPy's that no single operation stands for."""
+    """The composition for a NumPy function that is not a single operation."""
     found: Operation | None = _asked(COMPOSED, function)
     return found
 
@@ -83,7 +83,7 @@ def named(name: str) -> Operation | None:
 
 
 def reason(function: Any) -> str | None:
-    """Why a function has no derivative, if more can be said than that there is none."""
+    """The reason why a function has no derivative, if there is a specific one."""
     found: str | None = _asked(REASONS, function)
     return found
 
@@ -95,6 +95,6 @@ def masked(function: Any) -> Operation | None:
 
 
 def in_integers(function: Any) -> Operation | None:
-    """A function of NumPy's whose every step an integer dtype truncates."""
+    """A NumPy function in which an integer dtype truncates every step."""
     found: Operation | None = _asked(IN_INTEGERS, function)
     return found

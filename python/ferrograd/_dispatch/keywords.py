@@ -1,6 +1,6 @@
-"""How NumPy's functions spell the arguments of our operations.
+"""The translation of NumPy's arguments to those of operations.
 
-Invariant: an argument is obeyed, or changes nothing, or the call is refused with the reason.
+Invariant: an argument is supported or has no effect; otherwise the call is refused with the reason.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 Operation = Callable[..., Any]
 
-#: Parameters of NumPy's own that change nothing here, by the values of which that holds; None: all.
+#: NumPy parameters that have no effect here, with the accepted values; None: all values.
 _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "casting": ("same_kind",),
     "subok": None,
@@ -30,11 +30,11 @@ _EXTRA = {*_HARMLESS, "out", "where", "dtype", "initial", "mean", "weights", "me
 
 
 class UnsupportedArgumentError(Exception):
-    """An argument that no operation of ours obeys."""
+    """An argument that no operation supports."""
 
 
 class Spelling:
-    """One function of NumPy's and how its arguments become ours."""
+    """A NumPy function and the translation of its arguments."""
 
     def __init__(self, function: Any, row: dict[str, Any]) -> None:
         names = [p["name"] for p in row["params"]]
@@ -43,7 +43,7 @@ class Spelling:
         self.name: str = function.__name__
         self.signature = inspect.signature(function)
         self.several = row["params"][0]["kind"] in {"Tensors", "Variadic"}
-        #: What its elements are folded with, and what those that take no part count as.
+        #: The operation of the fold, and the value of excluded elements.
         self.fold: Operation | None = getattr(_core, row["fold"]) if row["fold"] else None
         self.neutral: int | None = row["neutral"]
         self.ufunc: bool = row["ufunc"]
@@ -63,7 +63,7 @@ class Spelling:
                 self.ours[parameter.name] = names[i]
         if any(p.kind is p.VAR_POSITIONAL for p in theirs):
             self.ours = {p.name: p.name for p in theirs if p.name in names}
-        #: How many arguments by position mean the same in both.
+        #: The number of positional arguments with the same meaning in both.
         self.direct = 0
         for parameter, name in zip(theirs, names, strict=False):
             if parameter.kind is parameter.VAR_POSITIONAL:
@@ -75,7 +75,7 @@ class Spelling:
     def bind(
         self, args: Any, kwargs: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
-        """Positional arguments and keywords of ours, and what is left over."""
+        """The translated positional arguments and keywords, and the remaining ones."""
         bound = self.signature.bind(*args, **kwargs).arguments
         positional: list[Any] = []
         given: dict[str, Any] = {}
@@ -97,7 +97,7 @@ class Spelling:
 def _masked(
     spelling: Spelling, ours: Operation, given: dict[str, Any], where: Any, initial: Any
 ) -> Any:
-    """A reduction over the elements where a mask holds."""
+    """A reduction over the elements where a mask is true."""
     whole = function_table.masked(spelling.function)
     if whole is not None:
         return whole(where, **given)
@@ -134,7 +134,7 @@ def _with_initial(
         # An extreme has the dtype of the elements.
         initial = _core.asarray(initial).astype(x.dtype)
     if where is True and single:
-        # The number comes first: in another order a product over- or underflows elsewhere.
+        # The initial value comes first: the order decides where a product over- or underflows.
         flat = _core.concatenate([_core.asarray(initial).astype(x.dtype).reshape(1), x.reshape(-1)])
         shape = (1,) * x.ndim if given.get("keepdims") else ()
         rest = {key: v for key, v in given.items() if key not in (first, "axis", "keepdims")}
@@ -152,7 +152,7 @@ def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
 
 
 def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
-    """The call with our names; `UnsupportedArgumentError` names what has no counterpart."""
+    """The translated call; `UnsupportedArgumentError` names arguments without counterpart."""
     positional, given, rest = spelling.bind(args, kwargs)
     name = spelling.name
     out, where = rest.pop("out", None), rest.pop("where", True)

@@ -15,7 +15,7 @@ def named(name: str, fields: str, parts: tuple[Any, ...]) -> Any:
 
 
 def _kind(name: str, fields: str) -> Any:
-    """The class of an operation's results. A pickle cannot find it, but what makes it."""
+    """The class of an operation's results. A pickle refers to the function that makes the class."""
     base: Any = namedtuple(name, fields)  # type: ignore[misc]
 
     def reduce(self: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Methods of NumPy's arrays that write to their array or walk through it, for tensors.
+"""Methods of NumPy arrays that write to the array or iterate over it, for tensors.
 
-Invariant: what writes is recorded, and returns None as NumPy's methods do.
+Invariant: methods that write are recorded and return None, as in NumPy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def sort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, **op
 
 
 def partition(self: Tensor, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> None:
-    """Puts those at `kth` where sorting puts them, in place; `fg.partition(x, kth)` is a copy.
+    """Moves elements so that those at `kth` are in sorted position; `fg.partition` copies.
 
     >>> import ferrograd as fg
     >>> y = fg.tensor([3.0, 1.0, 2.0])
@@ -42,7 +42,7 @@ def partition(self: Tensor, kth: Any, axis: Any = -1, kind: Any = None, order: A
 
 
 def _check(name: str, axis: Any, kind: Any, order: Any) -> None:
-    """Refuses what arrays of numbers cannot be sorted by, and axes that sorting would drop."""
+    """Refuses unsupported sort options, and axes that sorting would drop."""
     if order is not None:
         raise ArgumentError(
             f"{name}: order={order!r} names fields, which tensors lack; leave it out"
@@ -76,7 +76,7 @@ def fill(self: Tensor, value: Any) -> None:
 
 
 def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:
-    """Writes values in turn to places of the flattened tensor.
+    """Writes values, one after the other, to positions of the flattened tensor.
 
     >>> import ferrograd as fg
     >>> y = fg.zeros(3)
@@ -88,5 +88,5 @@ def put(self: Tensor, indices: Any, values: Any, mode: Any = "raise") -> None:
 
 
 def __reversed__(self: Tensor) -> Iterator[Tensor]:  # noqa: N807
-    """The elements, or rows, from the last one to the first, each read when its turn comes."""
+    """Iterates over elements, or rows, from the last to the first."""
     return (self[i] for i in range(len(self) - 1, -1, -1))

@@ -1,6 +1,6 @@
 """Arguments as arrays: `detached`.
 
-Invariant: whatever requires grad comes as its values; everything that is no tensor stays as it is.
+Invariant: tensors become arrays of their values; other objects are unchanged.
 """
 
 from __future__ import annotations

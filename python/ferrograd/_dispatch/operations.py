@@ -20,9 +20,9 @@ def _operation(row: dict[str, Any]) -> Operation:
     """The function of a declaration, or the method that has none."""
     spaces = row["namespaces"]
     if not spaces or "" in spaces:
-        found: Operation = getattr(_core, row["name"])
+        found: Operation = getattr(_core, row["function"])
     elif spaces[0] in _core._namespaces:
-        found = _core._namespaces[spaces[0]][row["name"]]
+        found = _core._namespaces[spaces[0]][row["function"]]
     else:
         found = getattr(_core.Tensor, row["name"])
     return found
@@ -49,7 +49,7 @@ def _fill(table: dict[Any, Operation]) -> None:
     for theirs, ours, as_numpy in (
         (np.transpose, _core.transpose, _transpose),
         (np.einsum, _core.einsum, _einsum),
-        (np.full_like, _core.full_like, _full_like),
+        (np.full_like, _core._full_like, _full_like),
         (np.copy, _core.clone, _copy),
     ):
         ROWS[as_numpy] = ROWS[ours]
@@ -99,14 +99,14 @@ def _nan_to_num(x: Any, copy: Any = True, *rest: Any, **replaced: Any) -> Any:
 
 
 def _copy(x: Any) -> Any:
-    """A new array, also of a value, whose own method `copy` gives a value."""
+    """A new array, even of a value; the method `copy` of a value returns a value."""
     made = _core.clone(x)
     made._become_memory()
     return made
 
 
 def _einsum(subscripts: Any, *operands: Any) -> Any:
-    """Also the form without a string: each operand followed by the numbers of its axes."""
+    """Also accepts the form without a string: each operand followed by a list of axis labels."""
     if isinstance(subscripts, str):
         return _core.einsum(subscripts, *operands)
 

@@ -32,7 +32,7 @@ def _spelling(function: Any, ours: Any) -> keywords.Spelling:
 
 
 def direct(function: Any, ours: Any) -> int:
-    """How many arguments by position mean the same in NumPy's function and in ours."""
+    """The number of positional arguments with the same meaning in both functions."""
     return _spelling(function, ours).direct if ours in ROWS else sys.maxsize
 
 
@@ -46,19 +46,19 @@ def _name(function: Any) -> str:
 
 
 def _special(ufunc: Any) -> bool:
-    """Whether a ufunc is one of `scipy.special`, public or behind a public function."""
+    """Whether a ufunc belongs to `scipy.special`, as a public one or used by a public function."""
     homes = (sys.modules.get("scipy.special"), sys.modules.get("scipy.special._ufuncs"))
     name = ufunc.__name__
     return any(getattr(home, name, None) is ufunc for home in homes if home is not None)
 
 
 def _public(name: str) -> str:
-    """The name of SciPy's function for that of the ufunc behind it."""
+    """The name of the SciPy function that uses this ufunc."""
     return "zeta" if name == "_riemann_zeta" else name.removeprefix("_")
 
 
 def _of_scipy(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """Our function for a ufunc of SciPy's: NumPy's of the same name, or ours in `scipy.special`."""
+    """ferrograd's function for a SciPy ufunc: an operation, or one of `ferrograd.scipy.special`."""
     if not _special(ufunc):
         return None
     same = OPERATIONS.get(getattr(np, ufunc.__name__, None))
@@ -94,7 +94,7 @@ def _on_arrays(function: Any, args: Any, kwargs: dict[str, Any], why: str | None
 def array_ufunc(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any] | None
 ) -> Any:
-    """What `Tensor.__array_ufunc__` does."""
+    """Implements `Tensor.__array_ufunc__`."""
     ours = OPERATIONS.get(ufunc) or OPERATIONS.get(ufunc.__name__)
     if ours is not None:
         if method == "__call__" and not kwargs:
@@ -109,13 +109,13 @@ def array_ufunc(
 
 
 def _computes(kind: Any) -> bool:
-    """Whether a class has rules of its own for NumPy's functions."""
+    """Whether a class defines its own rules for NumPy's functions."""
     theirs = kind.__array_function__
     return theirs is not Tensor.__array_function__ and theirs is not np.ndarray.__array_function__
 
 
 def array_function(func: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What `Tensor.__array_function__` does."""
+    """Implements `Tensor.__array_function__`."""
     for kind in types or ():
         if kind is not Tensor and kind is not np.ndarray and _computes(kind):
             return NotImplemented

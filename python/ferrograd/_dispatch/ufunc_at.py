@@ -27,7 +27,8 @@ def at(ufunc: np.ufunc, ours: Callable[..., Any], target: Any, index: Any, *valu
         if any(_varies(value) for value in values):
             raise GraphCutError(
                 f"{name}: an array of NumPy's cannot hold a tensor that requires grad; make the"
-                " array with ferrograd.numpy (import ferrograd.numpy as np), or pass t.detach()"
+                " array with ferrograd.numpy (import ferrograd.numpy as np), or pass t.detach();"
+                " see docs/when_it_goes_wrong.md"
             )
         ufunc.at(target, *detached((index, *values)))
         return
@@ -59,7 +60,7 @@ def _places(index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _varies(value: Any) -> bool:
-    """Whether somebody differentiates a value, or a program computes it anew."""
+    """Whether a value is being differentiated, or computed by a compiled function."""
     if not isinstance(value, Tensor):
         return False
     return (is_grad_enabled() and value.requires_grad) or _core._is_computed_anew(value)
@@ -71,7 +72,7 @@ def _stays_exact(target: Tensor, values: Tensor) -> bool:
 
 
 def _sum(target: Tensor, places: Any, values: Tensor) -> None:
-    """Adds each value at its place, all occurrences at once."""
+    """Adds each value at its index, all occurrences at once."""
     own, number = np.unique(places, return_inverse=True)
     where = np.unravel_index(own, tuple(target.shape))
     before = target[where]
@@ -80,7 +81,7 @@ def _sum(target: Tensor, places: Any, values: Tensor) -> None:
 
 
 def _rounds(places: Any) -> list[Any]:
-    """The numbers of the first occurrences of all places, of the second ones, and so on."""
+    """The positions of the first occurrences of all indices, then of the second ones, and so on."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     first = np.flatnonzero(np.diff(ordered, prepend=-1))

@@ -1,6 +1,6 @@
-"""What NumPy's ufuncs take besides operands, and their methods, on tensors.
+"""Keywords and methods of NumPy's ufuncs, on tensors.
 
-Invariant: a keyword is obeyed or refused with the reason, and no result leaves a graph silently.
+Invariant: a keyword is supported or refused with the reason, and no result leaves a graph silently.
 """
 
 from collections.abc import Callable
@@ -31,14 +31,15 @@ _HARMLESS = {"casting": ("same_kind", "safe"), "order": ("K", "C", "A"), "subok"
 
 
 def unwritable(name: str, operands: int, where: Any = True) -> GraphCutError:
-    """The refusal to write into an array what a graph holds."""
+    """The error for writing a recorded result into an array."""
     instead = "write a = a + t instead of a += t" if operands == 2 else "leave out= out"
     if where is not True:
         instead = f"write np.where(mask, np.{name}(…), a) instead of out=a and where=mask"
     return GraphCutError(
         f"numpy.{name}: the result would silently leave the graph of a tensor that"
         f" requires grad; {instead}, make a with ferrograd.numpy (import ferrograd.numpy as np),"
-        " also of a computed array (a = np.array(a)), or pass t.detach()"
+        " also of a computed array (a = np.array(a)), or pass t.detach(); see"
+        " docs/when_it_goes_wrong.md"
     )
 
 
@@ -107,7 +108,7 @@ def _admit(
 
 
 def on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What NumPy's own function gives for arrays of the tensors, written to a tensor as `out`."""
+    """The result of NumPy's function for the values, written to `out` if that is a tensor."""
     out = kwargs.get("out")
     places = out if isinstance(out, tuple) else (out,)
     if not any(isinstance(place, Tensor) for place in places):
@@ -121,7 +122,7 @@ def on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _written(name: str, places: tuple[Any, ...], made: Any, **how: Any) -> Any:
-    """One result or several, each written into its place if it has one."""
+    """One or several results, each written to its `out` if it has one."""
     if not isinstance(made, tuple):
         return write(name, places[0], _core.asarray(made), **how)
     results = [_core.asarray(one) for one in made]
@@ -129,7 +130,7 @@ def _written(name: str, places: tuple[Any, ...], made: Any, **how: Any) -> Any:
     for place, one in pairs:
         if place is not None:
             _admit(name, place, one, **how)
-            # A write of no element meets what else refuses: leaves, memory that only is read.
+            # A write of no element runs the other checks: leaves, read-only memory.
             place[None][:0] = 0
     return tuple(one if place is None else write(name, place, one, **how) for place, one in pairs)
 
@@ -144,7 +145,7 @@ def cast(name: str, x: Tensor, dtype: Any) -> Tensor:
 
 
 def check_harmless(name: str, kwargs: dict[str, Any]) -> None:
-    """Refuses what is left of the keywords, unless it changes nothing."""
+    """Refuses the remaining keywords, unless they have no effect."""
     for key, value in kwargs.items():
         if value is not None and value not in _HARMLESS.get(key, ()):
             raise ArgumentError(
@@ -154,7 +155,7 @@ def check_harmless(name: str, kwargs: dict[str, Any]) -> None:
 
 
 def _number(name: str, x: complex, dtype: Any, casting: Any) -> Tensor:
-    """A Python number, whose precision counts for nothing, as an operand of a loop."""
+    """A Python number, which does not affect the dtype, as an operand of a loop."""
     rule: Any = "unsafe" if casting == "unsafe" else "same_kind"
     if type(x) is not int and not np.can_cast(np.dtype(type(x)), dtype, rule):
         raise ArgumentTypeError(
@@ -243,7 +244,7 @@ def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
 
 
 def _folded(ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial: Any) -> Tensor:
-    """A fold without an operation of its own, from the first element on."""
+    """A fold from the first element on, for ufuncs without a reduction."""
     x, axis = _line(op, x, axis)
     parts = list(_core.unbind(x, axis))
     if initial is not None:
@@ -260,7 +261,7 @@ def _folded(ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial
 
 
 def _in_own_loop(ufunc: np.ufunc, x: Tensor) -> Tensor:
-    """The operand in the dtype that NumPy's loop for it has; sums and products know theirs."""
+    """The operand in the dtype of NumPy's loop; sums and products choose their own dtype."""
     if ufunc in (np.add, np.multiply):
         return x
     try:
@@ -298,10 +299,10 @@ def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]
     check_harmless(op, kwargs)
     x = x if dtype is None else cast(op, x, dtype)
     x, whole = _in_own_loop(ufunc, x), SCANS.get(ours)
-    # Running extremes of complex numbers have no loop of their own.
+    # There is no loop for running extremes of complex numbers.
     if whole is not None and not (x.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)):
         result = whole(x, axis)
-        # A running extreme also says where it was found.
+        # The operation also returns the indices.
         return result[0] if isinstance(result, tuple) else result
     sums = list(_core.unbind(x, axis))
     for i in range(1, len(sums)):
@@ -334,7 +335,7 @@ def _outer(ufunc: np.ufunc, ours: Operation, inputs: Any, kwargs: dict[str, Any]
 def method(
     ufunc: np.ufunc, how: str, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """`ufunc.reduce(…)` and its like; `ours` is the operation that the ufunc means."""
+    """`ufunc.reduce(…)` and the other methods; `ours` is the operation of the ufunc."""
     if how == "__call__":
         return call(ufunc, ours, inputs, kwargs)
     name = f"{ufunc.__name__}.{how}"

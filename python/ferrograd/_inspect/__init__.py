@@ -1,1 +1,1 @@
-"""Looking at graphs: scopes, pictures, summaries, why there is no gradient, anomaly mode."""
+"""Inspecting graphs: scopes, pictures, summaries, explanations, anomaly mode."""

@@ -1,6 +1,6 @@
-"""Looking for what went wrong: anomaly mode and the record of call sites.
+"""Finding the cause of an error: anomaly mode and recorded call sites.
 
-Invariant: off, neither costs anything.
+Invariant: both cost nothing while they are off.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ class _Anomaly(_Mode):
 
 
 class detect_anomaly(_Anomaly):  # noqa: N801
-    """Forward and backward inside say where an error of backward comes from.
+    """Anomaly mode: an error of backward names the forward call that it comes from.
 
-    Operations remember the lines of the program that called them; an exception that their backward
-    raises carries these lines as a note. With `check_nan`, backward raises `GradientError` at the
-    first gradient that becomes NaN though what reached the operation was not, and names the
-    operation whose result was the first NaN of the forward, if there was one. Passes are serial and
-    everything is slower: use it to find a fault, then leave it out. For this thread only; also a
-    decorator, with and without parentheses.
+    Operations remember the lines of the program that called them; an exception of their backward
+    has these lines as a note. With `check_nan`, backward raises `GradientError` at the first
+    operation that turns gradients without NaN into NaN. It also names the operation with the first
+    NaN of the forward, if there was one. Passes are serial and everything is slower, so use it only
+    to find an error. For this thread only; also a decorator, with and without parentheses.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([0.0], requires_grad=True)
@@ -79,12 +78,12 @@ class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
 
 
 class record_call_sites(_Setting):  # noqa: N801
-    """Messages name the lines of the program that called the operations they speak of.
+    """Makes messages name the lines of the program that called the operations.
 
-    Acts at once; as a context manager it switches back at the end; also a decorator. The error
-    about a saved value that was changed in place then names where it was saved and where it was
-    changed, `explain_no_grad` where the path was cut, and errors of backward carry the forward call
-    as a note. Costs about a microsecond for each operation; anomaly mode includes it.
+    It takes effect at once; as a context manager it restores the previous mode; it is also a
+    decorator. The error about a saved value that was changed in place then names both lines,
+    `explain_no_grad` names the line that cut the graph, and errors of backward have the forward
+    call as a note. It costs about a microsecond for each operation. Anomaly mode includes it.
     """
 
     __slots__ = ()

@@ -1,7 +1,7 @@
-"""A function on plain arrays beside the same function on tensors.
+"""Compares a function on plain arrays with the same function on tensors.
 
-Invariant: the function gets copies, and the package's generators stand as before. A function that
-does not take arrays, or that gives other values each time, is not compared.
+Invariant: the function gets copies, and the states of the package's generators are restored. A
+function that does not accept arrays, or that returns other values each time, is not compared.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ferrograd._core import Tensor
 from ferrograd._tensor.generator import SavedStates
 from ferrograd._tensor.pytree import Tree, flatten
 
-#: How far values may be apart, as a share of an element, by the bytes of a float.
+#: The relative tolerance of values, by the size of the float.
 _SHARES = {2: 0.05, 4: 1e-3, 8: 1e-6}
 
-#: What to look for.
+#: Advice on possible causes.
 CAUSES = (
     "the function computes something else on tensors: look where it changes what is still used,"
     " asks for a type, or converts with float() or np.asarray"
@@ -31,7 +31,7 @@ Result = tuple[list[Any], Tree]
 def difference(
     on_tensors: Callable[[], Any], function: Callable[..., Any], args: Any
 ) -> str | None:
-    """What a function of arrays gives that is not its value on tensors, in words; None: nothing.
+    """A description of the difference between the values on arrays and on tensors, or None.
 
     `args` are nested values with tensors or arrays in them; tensors become arrays.
     """
@@ -116,7 +116,7 @@ def _named(path: str) -> str:
 
 
 def _close(one: Any, other: Any) -> Any:
-    """Where two arrays of one shape are equal up to rounding, by the coarser of their dtypes."""
+    """A mask of equality up to rounding of the less precise dtype."""
     with np.errstate(all="ignore"):
         same = (one == other) | ((one != one) & (other != other))
         floats = [x.real.dtype for x in (one, other) if x.dtype.kind in "fc"]
@@ -126,6 +126,6 @@ def _close(one: Any, other: Any) -> Any:
         one, other = one.astype(complex), other.astype(complex)
         size = np.maximum(abs(one), abs(other))
         largest = np.max(size, initial=0.0, where=np.isfinite(size))
-        # What is left where large elements cancel is no more than their rounding.
+        # If large elements cancel, the rest is only their rounding error.
         lost = 4096 * np.finfo(coarser).eps * largest
         return same | (abs(one - other) <= _SHARES.get(coarser.itemsize, 1e-6) * size + lost)

@@ -1,16 +1,16 @@
-"""Why a tensor requires no grad."""
+"""Explains why a tensor does not require grad."""
 
 from ferrograd._core import Tensor, _cut_because, _vanishing
 from ferrograd.errors import ArgumentTypeError
 
 
 def explain_no_grad(tensor: Tensor) -> str:
-    """Says what cut a tensor from the graph: which kind of operation, and what to do.
+    """Explains which operation cut a tensor from the graph, and what to do.
 
-    The reason passes on to everything computed from a tensor that was cut, so the question may be
-    asked of the final loss. Inside `fg.record_call_sites()` the line of the program is named, too.
-    Arrays and Python numbers carry no reason: after `t.item()` or a copy of an array, the answer is
-    that nothing is known to have required grad.
+    The reason is passed on to everything computed from the tensor, so call it on the final loss.
+    Inside `fg.record_call_sites()` it also names the line of the program. Arrays and Python numbers
+    cannot store a reason: after `t.item()` or a copy of an array, the text only says that no tensor
+    with grad is known.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)

@@ -1,6 +1,6 @@
-"""The graph behind a tensor: pictures, a summary, and the memory it holds.
+"""The graph of a tensor: pictures, a summary, and its memory.
 
-Invariant: a buffer that several operations keep is counted once.
+Invariant: a buffer that several operations have saved is counted once.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ferrograd.errors import ArgumentTypeError, GradientError
 
 
 def to_dot(tensor: Tensor) -> str:
-    """The recorded graph behind a tensor in Graphviz's language."""
+    """The recorded graph of a tensor as a Graphviz file."""
     return Graph.of(_recorded("to_dot", tensor)).to_dot()
 
 
 def to_mermaid(tensor: Tensor) -> str:
-    """The recorded graph behind a tensor as a Mermaid flow chart."""
+    """The recorded graph of a tensor as a Mermaid flow chart."""
     return Graph.of(_recorded("to_mermaid", tensor)).to_mermaid()
 
 
@@ -36,8 +36,8 @@ class OperationShare:
 class GraphMemory:
     """The bytes that a graph keeps alive.
 
-    `saved_bytes` are the buffers kept for backward; those that other tensors hold as well, such as
-    parameters, would not be freed with the graph. `node_bytes` are the nodes themselves.
+    `saved_bytes` are the buffers saved for backward. Buffers that other tensors also use, such as
+    parameters, are not freed with the graph. `node_bytes` are the nodes themselves.
     """
 
     node_bytes: int
@@ -60,7 +60,7 @@ class GraphMemory:
 
 @dataclass(frozen=True, repr=False)
 class GraphSummary:
-    """A graph in numbers: `depth` is the most operations on one path from the tensor to a leaf."""
+    """Statistics of a graph; `depth` is the length of the longest path to a leaf."""
 
     operations: int
     leaves: int
@@ -80,7 +80,7 @@ class GraphSummary:
 
 
 def summary(tensor: Tensor) -> GraphSummary:
-    """What the graph behind a tensor consists of; print it.
+    """A summary of the graph of a tensor, to be printed.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
@@ -95,7 +95,7 @@ def summary(tensor: Tensor) -> GraphSummary:
 
 
 def memory(tensor: Tensor) -> GraphMemory:
-    """The bytes that the graph behind a tensor keeps alive until backward; print it.
+    """The bytes that the graph of a tensor keeps alive until backward, to be printed.
 
     >>> import ferrograd as fg
     >>> x = fg.ones(1000, requires_grad=True)

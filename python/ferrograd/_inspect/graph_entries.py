@@ -1,6 +1,6 @@
-"""What a graph lists: operations and the tensors between them.
+"""The entries of a graph: operations and the tensors between them.
 
-Invariant: one tensor has one `Value` in a graph, however often it is used there.
+Invariant: a tensor has one `Value` in a graph, even if it is used several times.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def attributes(given: Any) -> dict[str, Any]:
 
 
 def brief(value: Any) -> Any:
-    """An attribute that does not hold an array: its shape instead."""
+    """A short form of an attribute, with the shape in place of an array."""
     if isinstance(value, np.ndarray):
         return f"array{value.shape}"
     return value

@@ -1,6 +1,6 @@
-"""The nodes that a result was computed by.
+"""The nodes of the graph of a result.
 
-Invariant: each node comes once, and lives until the walk ends, so that its `id` stays its own.
+Invariant: each node occurs once, and lives until the walk ends, so that its `id` is unique.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ __all__ = ["reachable"]
 
 
 def reachable(roots: Iterable[Node]) -> Iterator[tuple[Node, list[Node]]]:
-    """Every node that `roots` lead to, themselves included, with the nodes it leads to next."""
+    """Every node that is reachable from `roots`, including them, with its next nodes."""
     pending, seen = list(roots), dict[int, Node]()
     while pending:
         node = pending.pop()

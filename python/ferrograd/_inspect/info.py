@@ -1,4 +1,4 @@
-"""What this build and process run on."""
+"""Information about this build and process."""
 
 import platform
 

@@ -25,7 +25,7 @@ def _title(operation: Operation, newline: str) -> str:
 
 
 def _edges(operations: Iterable[Operation]) -> Iterable[tuple[str, str, str]]:
-    """Where each input comes from: source, operation, label."""
+    """The edges of the inputs: source, operation, label."""
     source: dict[int, str] = {}
     for operation in operations:
         for value in operation.inputs:

@@ -19,8 +19,9 @@ class Graph:
     """The operations called inside `with fg.Graph() as graph:`, on this thread.
 
     Every operation of a tensor is listed: functions, methods, operators, functors, custom functions
-    and what their forward calls (marked `inside`), also under `no_grad`. Backward passes are not.
-    Scopes nest, and an outer scope lists what an inner one does. The list stays after the scope.
+    and what their forward calls (marked `inside`), also under `no_grad`. Backward passes are not
+    listed. Scopes nest, and an outer scope also lists the calls of an inner one. The list remains
+    after the scope.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True, name="x")
@@ -38,7 +39,7 @@ class Graph:
 
     @staticmethod
     def of(tensor: Tensor) -> Graph:
-        """The recorded graph that a tensor was computed by; it holds the tensor."""
+        """The recorded graph of a tensor; it keeps the tensor alive."""
         return Reached(tensor)
 
     def __enter__(self) -> Self:
@@ -132,7 +133,7 @@ class Graph:
         return True
 
     def clear(self) -> None:
-        """Forgets everything listed; tensors and their recorded nodes stay as they are."""
+        """Clears the list; tensors and their recorded nodes do not change."""
         self._operations.clear()
         self._values.clear()
         self._order.clear()
@@ -164,7 +165,7 @@ def _collect(value: Any, tensors: list[Tensor]) -> bool:
 
 
 class Reached(Graph):
-    """The recorded graph behind one tensor, which it holds, read when it is asked for."""
+    """The recorded graph of one tensor, read when it is needed; it keeps the tensor alive."""
 
     def __init__(self, tensor: Tensor) -> None:
         if not isinstance(tensor, Tensor):
@@ -216,7 +217,7 @@ class Reached(Graph):
         )
 
     def _replace(self, root: Node, tensor: Tensor) -> None:
-        """Gives the root's output the tensor it was asked for with."""
+        """Sets the output of the root to the given tensor."""
         value = self._outputs[id(root), tensor.output_nr]
         full = Value(value.index, tensor)
         full.produced = True
@@ -239,7 +240,7 @@ class Reached(Graph):
 
 
 def _in_order(root: Node) -> list[Node]:
-    """The nodes behind a node, inputs before what uses them; without recursion."""
+    """The nodes below a node in topological order, inputs first; without recursion."""
     order: list[Node] = []
     done: dict[int, Node] = {}
     pending: list[tuple[Node, bool]] = [(root, False)]

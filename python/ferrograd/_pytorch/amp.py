@@ -1,6 +1,6 @@
-"""PyTorch's automatic mixed precision, which does nothing where there is no accelerator.
+"""PyTorch's automatic mixed precision, which does nothing without an accelerator.
 
-Invariant: a program that asks for a second precision of the processor is told that there is none.
+Invariant: mixed precision on the CPU raises an error that says it is not supported.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class autocast:  # noqa: N801  PyTorch's name
 
 
 class GradScaler:
-    """What scales losses for float16 on an accelerator; here it is always switched off.
+    """The loss scaler for float16 on accelerators; here it is always disabled.
 
     `scale(loss)` is the loss, `step(optimizer)` takes the step, and the others do nothing, as in
     PyTorch with `enabled=False`.

@@ -1,6 +1,6 @@
-"""The modules of PyTorch that ask for accelerators: there is none.
+"""PyTorch's modules for accelerators, of which there are none.
 
-Invariant: nothing is available, and what would wait for an accelerator returns at once.
+Invariant: no accelerator is available, and functions that wait for one return at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Accelerators:
-    """What a program asks before it chooses a device, and what it tells one that is not there.
+    """Queries and settings for devices that do not exist.
 
     >>> import ferrograd as fg
     >>> "cuda" if fg.cuda.is_available() else "cpu"
@@ -27,12 +27,12 @@ class Accelerators:
         return 0
 
     def manual_seed(self, seed: int) -> None:
-        """Nothing: `fg.manual_seed` seeds what draws."""
+        """Does nothing: `fg.manual_seed` seeds the generator."""
 
     manual_seed_all = manual_seed
 
     def synchronize(self, device: Any = None) -> None:
-        """Nothing: results are there when an operation returns."""
+        """Does nothing: operations are synchronous."""
 
     def empty_cache(self) -> None:
         """Nothing."""

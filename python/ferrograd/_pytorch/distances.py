@@ -14,7 +14,7 @@ from ferrograd._pytorch.validate import real
 from ferrograd.errors import ArgumentError, ShapeError
 
 _euclidean = core._namespaces["nn.functional"]["euclidean_distances"]
-#: PyTorch's words for how; there is one way here.
+#: PyTorch's names of methods; there is only one method here.
 _MODES = (
     None,
     "use_mm_for_euclid_dist_if_necessary",
@@ -26,10 +26,10 @@ _MODES = (
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
     """Distances of all pairs of rows, `(Σ |x1_i - x2_j|^p)^(1/p)`.
 
-    Shapes: (…, n, d) and (…, m, d) to (…, n, m).
-    p may be 0 (how many differ) and infinite. The derivative at equal rows is 0. `compute_mode`
-    changes nothing: differences are computed as they are. Errors: `ShapeError` for rows of
-    different lengths and leading axes that do not broadcast, `ArgumentError` for p < 0.
+    Shapes: (…, n, d) and (…, m, d) to (…, n, m). p may be 0 (the number of differing elements) or
+    infinite. The derivative at equal rows is 0. `compute_mode` has no effect: differences are
+    always computed directly. Errors: `ShapeError` for rows of different lengths and leading axes
+    that do not broadcast, `ArgumentError` for p < 0.
 
     >>> import ferrograd as fg
     >>> fg.cdist(fg.zeros(1, 2), [[3.0, 4.0]]).tolist()

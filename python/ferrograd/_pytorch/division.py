@@ -40,7 +40,7 @@ def div(*operands: Any, rounding_mode: str | None = None, **options: Any) -> Ten
     return core.floor_divide(core.subtract(a, rest), b, **named)
 
 
-#: What the operands may be called.
+#: The names of the operands.
 _WORDS = (("a", "input", "x1"), ("b", "other", "x2"))
 
 

@@ -1,6 +1,6 @@
-"""What a tensor is, under PyTorch's names: kinds of dtypes, sizes, places.
+"""Properties of tensors, under PyTorch's names: kinds of dtypes, sizes, devices.
 
-Invariant: tensors live in main memory, and every answer about another place is no.
+Invariant: tensors live in main memory, and queries for other devices return False.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether the kind of a dtype does not fall: floats may become complex, not whole numbers."""
+    """Whether a cast keeps or raises the kind of the dtype: not from float to integer."""
     return bool(np.can_cast(from_, to, "same_kind"))
 
 
@@ -76,7 +76,7 @@ def finfo(dtype: Any = None) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """The limits of a dtype of whole numbers: `np.iinfo`."""
+    """The limits of an integer dtype: `np.iinfo`."""
     return np.iinfo(dtype)
 
 
@@ -95,7 +95,7 @@ def logspace(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """`steps` powers of `base`, whose exponents go evenly from `start` to `end`.
+    """`steps` powers of `base` with evenly spaced exponents from `start` to `end`.
 
     >>> import ferrograd as fg
     >>> fg.logspace(0, 2, 3).tolist()
@@ -135,12 +135,12 @@ def is_signed(self: Tensor) -> bool:
 
 
 def type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The tensor in another dtype, `to(dtype)`; without one, the name of its own."""
+    """The tensor in another dtype, `to(dtype)`; without a dtype, the name of the current one."""
     return str(self.dtype) if dtype is None else self.to(dtype)
 
 
 def pin_memory(self: Tensor) -> Tensor:
-    """The tensor: there is no accelerator to copy it to."""
+    """Returns the tensor: there is no accelerator."""
     return self
 
 

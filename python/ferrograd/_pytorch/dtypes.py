@@ -1,4 +1,4 @@
-"""PyTorch's words for dtypes."""
+"""PyTorch's names of dtypes."""
 
 import numpy as np
 

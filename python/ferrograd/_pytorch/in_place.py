@@ -1,4 +1,4 @@
-"""Methods that change their tensor to what the function of the name gives.
+"""Methods that write the result of the function of the same name to their tensor.
 
 Invariant: the tensor keeps its shape and dtype, and the write is recorded.
 """

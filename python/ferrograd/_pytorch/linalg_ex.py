@@ -1,4 +1,4 @@
-"""Factorisations that tell which matrices have none instead of raising.
+"""Factorisations that return the status of each matrix instead of raising.
 
 Invariant: a result is NaN for a matrix whose `info` is not 0, and has its derivative elsewhere.
 """
@@ -48,7 +48,7 @@ class LUFactorEx(NamedTuple):
 
 
 def inv_ex(A: Any, *, check_errors: bool = False) -> InvEx:
-    """`(inverse, info)`: info is the place, from 1 on, of the first pivot that is 0, else 0.
+    """`(inverse, info)`: info is the 1-based position of the first zero pivot, or 0.
 
     The inverse of a singular matrix is NaN; with `check_errors` it raises.
 
@@ -152,7 +152,7 @@ def _first_minor(A: Tensor, upper: bool) -> int:
 
 
 def _solvable(A: Tensor, info: Tensor) -> Tensor:
-    """The matrices, with the identity in the place of those that are refused."""
+    """The matrices, with refused ones replaced by the identity."""
     if not info.any():
         return A
     good = (info == 0).reshape((*info.shape, 1, 1))
@@ -161,7 +161,7 @@ def _solvable(A: Tensor, info: Tensor) -> Tensor:
 
 
 def _known(found: Tensor, info: Tensor, axes: int) -> Tensor:
-    """The results, NaN where there is none."""
+    """The results, NaN for refused matrices."""
     if not info.any():
         return found
     good = (info == 0).reshape((*info.shape, *(1,) * axes))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ferrograd import _core as core, linalg
 from ferrograd._core import Tensor
+from ferrograd._tensor.creation import ones_like
 
 
 def det(input: Any) -> Tensor:
@@ -22,9 +23,10 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def logdet(input: Any) -> Tensor:
-    """The logarithms of determinants; NaN where a real one is negative.
+    """The logarithms of determinants; NaN for negative real ones.
 
-    Of complex matrices the principal ones, whose imaginary part is the angle of the determinant.
+    For complex matrices they are principal values: the imaginary part is the angle of the
+    determinant.
 
     >>> import ferrograd as fg
     >>> fg.logdet(fg.eye(2)).item()
@@ -82,7 +84,7 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
     >>> fg.cholesky_inverse(2 * fg.eye(2)).tolist()
     [[0.25, 0.0], [0.0, 0.25]]
     """
-    return cholesky_solve(core.diag_embed(core.ones_like(core.diagonal(L, 0, -2, -1))), L, upper)
+    return cholesky_solve(core.diag_embed(ones_like(core.diagonal(L, 0, -2, -1))), L, upper)
 
 
 def clamp_min(input: Any, min: Any) -> Tensor:

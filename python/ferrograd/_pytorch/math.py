@@ -17,7 +17,7 @@ from ferrograd._dispatch.ufuncs import write
 from ferrograd._pytorch.validate import axis, real, whole, wholes
 from ferrograd.errors import ArgumentError, DTypeError, IndexOutOfRangeError, ShapeError
 
-#: NumPy, whose types do not say that its functions take tensors and give them.
+#: NumPy without its types, because its functions also take and return tensors.
 _numpy: Any = np
 
 
@@ -27,7 +27,7 @@ def _into(op: str, out: Any, result: Tensor, operands: int = 2) -> Any:
 
 
 def _float(op: str, x: Any) -> Tensor:
-    """A tensor of real floats, whole numbers in the default dtype."""
+    """A tensor of real floats; integers are converted to the default dtype."""
     found = asarray(x)
     if found.dtype.kind == "c":
         raise DTypeError(f"{op}: the tensor is {found.dtype}; give real numbers")
@@ -42,7 +42,7 @@ def _whole(op: str, x: Any, kinds: str = "iu") -> Any:
 
 
 def _of_whole(op: str, function: Any, a: Any, b: Any) -> Tensor:
-    """NumPy's function of whole numbers, one of which may be boolean."""
+    """A NumPy function of integers; one argument may be boolean."""
     a = _whole(op, a, "iub")
     b = _whole(op, b, "iu" if a.dtype.kind == "b" else "iub")
     try:
@@ -69,10 +69,10 @@ def logit(input: Any, eps: float | None = None, **options: Any) -> Tensor:
     [-1.0986122886681098, 0.0]
     """
     if eps is None:
-        return core.logit(input, **options)
+        return core._logit(input, **options)
     if not 0 <= real("logit", "eps", eps) <= 0.5:
         raise ArgumentError(f"logit: eps is {eps}; give a number from 0 to 0.5")
-    return core.logit(core.clip(input, eps, 1 - eps), **options)
+    return core._logit(core.clip(input, eps, 1 - eps), **options)
 
 
 def frexp(input: Any) -> Any:
@@ -89,9 +89,10 @@ def frexp(input: Any) -> Any:
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
-    """`x · 2^other`; shapes broadcast, whole numbers become floats. `out` takes the result.
+    """`x · 2^other`; shapes broadcast, integers become floats; written to `out` if given.
 
-    Whole exponents are those of `np.ldexp`: the result is rounded once. Others have a derivative.
+    With integer exponents it is `np.ldexp`: the result is rounded once. Float exponents have a
+    derivative.
 
     >>> import ferrograd as fg
     >>> fg.ldexp(fg.tensor([1.0, 3.0]), fg.tensor([2, -1])).tolist()
@@ -104,7 +105,7 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The greatest common divisors of whole numbers, written to `out` if given.
+    """The greatest common divisors of integers, written to `out` if given.
 
     Errors: `DTypeError` for other numbers.
 
@@ -116,7 +117,7 @@ def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
 
 
 def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
-    """The least common multiples of whole numbers, written to `out` if given.
+    """The least common multiples of integers, written to `out` if given.
 
     Errors: `DTypeError` for other numbers.
 
@@ -138,7 +139,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 def frac(input: Any) -> Tensor:
-    """What is behind the point, with the sign of x: `x - trunc(x)`.
+    """The fractional part with the sign of x: `x - trunc(x)`.
 
     >>> import ferrograd as fg
     >>> fg.frac(fg.tensor([1.25, -1.5])).tolist()
@@ -164,7 +165,7 @@ def positive(input: Any, *, out: Any = None) -> Any:
 
 
 def isposinf(input: Any) -> Tensor:
-    """Where the elements are positive infinities.
+    """A mask of the elements that are positive infinity.
 
     >>> import ferrograd as fg
     >>> fg.isposinf(fg.tensor([1.0, float("inf")])).tolist()
@@ -174,7 +175,7 @@ def isposinf(input: Any) -> Tensor:
 
 
 def isneginf(input: Any) -> Tensor:
-    """Where the elements are negative infinities.
+    """A mask of the elements that are negative infinity.
 
     >>> import ferrograd as fg
     >>> fg.isneginf(fg.tensor([1.0, -float("inf")])).tolist()
@@ -186,7 +187,7 @@ def isneginf(input: Any) -> Tensor:
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """Quantiles of what is no NaN: `np.nanquantile`.
+    """Quantiles of the elements that are not NaN: `np.nanquantile`.
 
     >>> import ferrograd as fg
     >>> fg.nanquantile(fg.tensor([1.0, float("nan"), 3.0]), 0.5).item()
@@ -197,7 +198,7 @@ def nanquantile(
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of the elements of a vector in rows (n, N), falling unless asked for: `np.vander`.
+    """The powers of the elements of a vector in rows (n, N), descending by default: `np.vander`.
 
     >>> import ferrograd as fg
     >>> fg.vander(fg.tensor([1, 2, 3]), 2).tolist()
@@ -244,7 +245,7 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1)
 
 
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The slices at each place of an axis, those of a larger p-norm scaled down to `maxnorm`.
+    """The slices along an axis; those with a larger p-norm are scaled down to `maxnorm`.
 
     Errors: `ShapeError` for fewer than two axes, `ArgumentError` for p ≤ 0 and maxnorm < 0.
 
@@ -266,8 +267,8 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of flat indices in an array of a shape, one tensor for each axis.
 
-    Errors: `DTypeError` for indices that are no whole numbers, `IndexOutOfRangeError` for those
-    that the shape does not have.
+    Errors: `DTypeError` for indices that are not integers, `IndexOutOfRangeError` for indices
+    outside the shape.
 
     >>> import ferrograd as fg
     >>> [k.tolist() for k in fg.unravel_index(fg.tensor([4, 6]), (3, 4))]
@@ -288,9 +289,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 0) -> Tensor:
     """The elements at `offset + Σ i_k stride_k` of the memory of a contiguous tensor, as a copy.
 
-    Places may repeat; the derivative adds up what arrives at each. The offset counts from the first
-    element of the tensor. Errors: `ArgumentError` for a tensor that is not contiguous, and for
-    places that it does not have.
+    Elements may repeat; the derivative sums the gradients of all repetitions. The offset counts
+    from the first element of the tensor. Errors: `ArgumentError` for a tensor that is not
+    contiguous, and for elements outside of it.
 
     >>> import ferrograd as fg
     >>> fg.as_strided(fg.arange(5.0), (3, 3), (1, 1)).tolist()
@@ -318,7 +319,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
 
 
 def t(input: Any) -> Tensor:
-    """The transposed matrix; a vector and a number as they are.
+    """The transposed matrix; vectors and numbers are returned unchanged.
 
     >>> import ferrograd as fg
     >>> fg.t(fg.tensor([[1.0, 2.0]])).tolist()

@@ -23,7 +23,7 @@ def _matrix(op: str, what: str, x: Any, axes: int) -> Tensor:
 
 
 def _sum(input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:
-    # With beta = 0 the input is not read: what is not finite in it does not spread.
+    # With beta = 0 the input is not read, so its NaN and infinities have no effect.
     scaled = product if alpha == 1 else alpha * product
     if beta == 0:
         return scaled
@@ -43,7 +43,7 @@ def mv(input: Any, vec: Any) -> Tensor:
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """`beta · input + alpha · mat1 @ mat2` of matrices; input broadcasts to (n, m).
 
-    Errors: `ShapeError` for what are no matrices.
+    Errors: `ShapeError` for tensors that are not matrices.
 
     >>> import ferrograd as fg
     >>> fg.addmm(fg.ones(2), fg.ones(3, 4), fg.ones(4, 2), alpha=0.5)[0].tolist()
@@ -108,7 +108,7 @@ def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
 
 
 def block_diag(*tensors: Any) -> Tensor:
-    """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, numbers (1, 1).
+    """A block-diagonal matrix; vectors are rows, numbers have the shape (1, 1).
 
     >>> import ferrograd as fg
     >>> fg.block_diag([[1.0, 2.0]], 3.0).tolist()
@@ -135,7 +135,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     vectors = [_matrix("cartesian_prod", "a tensor", x, 1) for x in tensors]
     if len(vectors) == 1:
         return vectors[0]
-    grids = core.meshgrid(*vectors, indexing="ij")
+    grids = core._meshgrid(*vectors, indexing="ij")
     return core.stack([grid.reshape(-1) for grid in grids], 1)
 
 
@@ -150,10 +150,10 @@ def meshgrid(
     [[0, 0, 0], [1, 1, 1]]
     """
     if len(tensors) == 1 and isinstance(tensors[0], list | tuple):
-        # A list of numbers is one vector, as to NumPy; one of tensors means these, as to PyTorch.
+        # A list of numbers is one vector, as in NumPy; a list of tensors is several, as in PyTorch.
         (listed,) = tensors
         tensors = tuple(listed) if any(isinstance(x, Tensor) for x in listed) else tensors
-    return core.meshgrid(*tensors, indexing=indexing, sparse=sparse, copy=copy, **options)
+    return core._meshgrid(*tensors, indexing=indexing, sparse=sparse, copy=copy, **options)
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tensor:

@@ -30,9 +30,9 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with the weights in the last axis: (n,) to (k,), (m, n) to (m, k), int64.
 
-    Weights need no sum of 1. Without replacement an index comes once. Errors: `ArgumentError` for
-    weights that are negative, not finite, or fewer above zero than are to be drawn; `ShapeError`
-    for other ranks.
+    Weights need not sum to 1. Without replacement, indices are distinct. Errors: `ArgumentError`
+    for weights that are negative or not finite, and for fewer positive weights than draws;
+    `ShapeError` for other ranks.
 
     >>> import ferrograd as fg
     >>> fg.multinomial(fg.tensor([0.0, 3.0, 0.0]), 1).tolist()
@@ -58,7 +58,7 @@ def multinomial(
 
 
 def _each_alone(rng: np.random.Generator, rows: np.ndarray, count: int) -> list[Any]:
-    """What `rng.choice` draws where no index depends on another: its numbers, all at once."""
+    """The draws of `rng.choice` for independent indices, all at once."""
     sums = (rows / rows.sum(-1, keepdims=True)).cumsum(-1)
     sums /= sums[:, -1:]
     at = rng.random((len(rows), count))
@@ -89,7 +89,7 @@ def normal(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Normal numbers: of a shape, or of the shape of tensors of means and deviations.
+    """Normal numbers, with a given shape or that of the tensors of means and deviations.
 
     Errors: `ArgumentError` for a deviation below 0.
 
@@ -102,7 +102,7 @@ def normal(
     kind = dtype or (given[0].dtype if given else get_default_dtype())
     shape = None if size is None else shape_of("normal", (size,))
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
-    # A recorded draw keeps this function, which must not hold the tensors of one call.
+    # A traced draw keeps this function, so it must not refer to the tensors of one call.
     others = [None if isinstance(x, Tensor) else np.asarray(x) for x in (mean, std)]
 
     def values(rng: np.random.Generator, *found: np.ndarray) -> Any:
@@ -117,7 +117,7 @@ def normal(
 
 
 def poisson(input: Any, generator: Source = None) -> Tensor:
-    """Poisson numbers with the rates that a tensor holds, in its shape and dtype.
+    """Poisson numbers with the rates in a tensor, with its shape and dtype.
 
     >>> import ferrograd as fg
     >>> fg.poisson(fg.zeros(2)).tolist()
@@ -146,7 +146,7 @@ def _above(op: str, what: str, value: float) -> None:
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Source = None) -> Tensor:
-    """Changes the elements to exponential numbers with the rate `lambd`, mean 1 / lambd."""
+    """Fills with exponential numbers with the rate `lambd`, mean 1 / lambd, in place."""
     _above("exponential_", "lambd", lambd)
     shape = self.shape
     return _put(self, "exponential_", generator, lambda rng: rng.exponential(1 / lambd, shape))
@@ -155,7 +155,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Source = None) 
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Source = None
 ) -> Tensor:
-    """Changes the elements to numbers whose logarithms are normal."""
+    """Fills with log-normal numbers in place."""
     _above("log_normal_", "std", std)
     shape = self.shape
     return _put(self, "log_normal_", generator, lambda rng: rng.lognormal(mean, std, shape))
@@ -164,7 +164,7 @@ def log_normal_(
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Source = None
 ) -> Tensor:
-    """Changes the elements to Cauchy numbers."""
+    """Fills with Cauchy numbers in place."""
     _above("cauchy_", "sigma", sigma)
     shape = self.shape
     values = lambda rng: median + sigma * rng.standard_cauchy(shape)  # noqa: E731

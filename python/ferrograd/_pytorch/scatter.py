@@ -1,6 +1,6 @@
 """Copies with some elements replaced, under PyTorch's names, and their forms in place.
 
-Invariant: a name without an underscore leaves its argument as it is.
+Invariant: a function without an underscore does not change its argument.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
 def where(self: Tensor, condition: Any, other: Any) -> Tensor:
-    """`fg.where(condition, self, other)`: this tensor where the condition holds, else the other."""
+    """`fg.where(condition, self, other)`: this tensor where the condition is true."""
     chosen: Tensor = core.where(condition, self, other)
     return chosen
 
 
 def split(self: Tensor, *parts: Any, **options: Any) -> list[Tensor]:
-    """`fg.split(self, indices_or_sections, axis=0)`: parts of an axis, as NumPy makes them.
+    """`fg.split(self, indices_or_sections, axis=0)`: parts of an axis, as in NumPy.
 
-    Errors: `ArgumentError` for an axis by position, beside which PyTorch's number means a length.
+    Errors: `ArgumentError` for an axis by position, since PyTorch's first number is then a length.
     """
     if len(parts) == 2:
         n, axis = parts
@@ -38,10 +38,10 @@ def split(self: Tensor, *parts: Any, **options: Any) -> list[Tensor]:
 def index_put_(
     self: Tensor, indices: Sequence[Any], values: Any, accumulate: bool = False
 ) -> Tensor:
-    """`self[indices] = values`; with `accumulate` values are added, also where places repeat.
+    """`self[indices] = values`; with `accumulate` values are added, also for repeated indices.
 
-    `indices` is a tuple of tensors of whole numbers or one of booleans. Errors: those of an
-    assignment, and `ArgumentTypeError` for indices that are no tuple.
+    `indices` is a tuple of integer tensors, or of one boolean tensor. Errors: those of an
+    assignment, and `ArgumentTypeError` for indices that are not a tuple.
     """
     if not isinstance(indices, tuple | list):
         raise ArgumentTypeError(
@@ -110,7 +110,7 @@ def _number(op: str, value: Any) -> Any:
 
 
 def index_copy_(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """Rows of `source` along an axis are copied to the places that `index` names.
+    """Copies the rows of `source` along an axis to the positions in `index`.
 
     Errors: `ShapeError` for a source of another shape than that of these rows.
     """
@@ -126,7 +126,7 @@ def index_copy_(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
 
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
-    """A copy with the rows of `source` along an axis at the places that `index` names.
+    """A copy with the rows of `source` along an axis at the positions in `index`.
 
     >>> import ferrograd as fg
     >>> fg.index_copy(fg.zeros(3), 0, [2, 0], [5.0, 7.0]).tolist()
@@ -152,7 +152,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 
 
 def masked_scatter_(self: Tensor, mask: Any, source: Any) -> Tensor:
-    """The elements where the mask holds become those of `source`, in C order.
+    """Replaces the elements where the mask is true by those of `source`, in C order.
 
     Errors: `ShapeError` for a source with fewer elements than the mask has true ones.
     """
@@ -168,7 +168,7 @@ def masked_scatter_(self: Tensor, mask: Any, source: Any) -> Tensor:
 
 
 def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
-    """A copy with elements of `source`, in C order, where the mask holds.
+    """A copy with elements of `source`, in C order, where the mask is true.
 
     >>> import ferrograd as fg
     >>> fg.masked_scatter(fg.zeros(3), fg.tensor([True, False, True]), [1.0, 2.0, 3.0]).tolist()
@@ -178,7 +178,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Tensor:
 
 
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor:
-    """A copy with `src` at one place of an axis.
+    """A copy with `src` at one index of an axis.
 
     >>> import ferrograd as fg
     >>> fg.select_scatter(fg.zeros(2, 2), fg.ones(2), 0, 1).tolist()
@@ -222,9 +222,9 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """The diagonal of a matrix becomes one number; `wrap` goes on below a tall one.
+    """Fills the diagonal of a matrix with a number; `wrap` continues below a tall matrix.
 
-    Errors: `ShapeError` for less than two axes, and for more of different lengths.
+    Errors: `ShapeError` for fewer than two axes, and for more than two axes of different lengths.
     """
     if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
         raise ShapeError(

@@ -32,7 +32,7 @@ class Extremes(NamedTuple):
 
 
 def _picked(x: Tensor, places: Any, dim: int, keepdim: bool) -> Picked:
-    """The elements at places along an axis; a number without axes is an element of itself."""
+    """The elements at indices along an axis; a 0-d tensor is its own element."""
     places = asarray(places)
     found = core.take_along_axis(core.atleast_1d(x), places, dim)
     kept = keepdim and x.ndim > 0
@@ -103,9 +103,9 @@ def aminmax(input: Any, *, dim: int | None = None, keepdim: bool = False) -> Ext
 
 
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each whole number from 0 on comes, or the sum of its weights: (n,).
+    """The count of each integer from 0 on, or the sum of its weights: (n,).
 
-    Gradients reach the weights. Errors: NumPy's for negative numbers and for what is no vector.
+    Gradients reach the weights. Errors: NumPy's, for negative numbers and for other ranks than 1.
 
     >>> import ferrograd as fg
     >>> fg.bincount(fg.tensor([0, 2, 2])).tolist()
@@ -123,7 +123,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements fall into each of equal parts of [min, max]; both 0 mean the data's ends.
+    """The counts of elements in equal parts of [min, max]; if both are 0, of the data's range.
 
     Elements outside are not counted. A constant of the input's dtype.
 
@@ -150,7 +150,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
 def bucketize(
     input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
-    """Between which boundaries, in order, each element lies: `searchsorted`, arguments turned.
+    """The interval of each element between sorted boundaries: `searchsorted`, arguments swapped.
 
     >>> import ferrograd as fg
     >>> fg.bucketize([3, 6], [1, 3, 5]).tolist()

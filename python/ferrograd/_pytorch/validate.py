@@ -1,6 +1,6 @@
-"""Checks of arguments that several of these functions have.
+"""Argument checks shared by these functions.
 
-Invariant: what is refused names the operation, the argument, its value and what to give.
+Invariant: an error names the operation, the argument, its value and what to pass.
 """
 
 from __future__ import annotations

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
+from ferrograd._dispatch.composed.polynomials import powers
 from ferrograd._pytorch.validate import whole
 from ferrograd.errors import ShapeError
 
@@ -22,5 +20,4 @@ def vander(x: Any, *, N: int | None = None) -> Tensor:
     x = asarray(x)
     if x.ndim == 0:
         raise ShapeError("vander: x is a number; give vectors (…, n)")
-    powers = core.tensor(np.arange(x.shape[-1] if N is None else whole("vander", "N", N)))
-    return core.power(x.unsqueeze(-1), powers.to(x.dtype))
+    return powers(x, x.shape[-1] if N is None else whole("vander", "N", N))

@@ -1,7 +1,7 @@
 """`save` and `load`: trees of tensors in files of the safetensors format.
 
-Invariant: a file is replaced whole or not at all, and one that is damaged or made to do harm raises
-`FileFormatError` before anything of its claimed size is allocated.
+Invariant: a file is replaced atomically. A damaged or malicious file raises `FileFormatError`
+before memory of its claimed size is allocated.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ferrograd._saving.tree_format import CODES, Encoder, decoded, parsed
 from ferrograd._tensor.device import on_cpu
 from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError
 
-#: Where our structure stands among the texts of a file.
+#: The metadata key of the container structure.
 KEY = "ferrograd"
 
-#: How archives of torch.save and pickles begin.
+#: The first bytes of torch.save archives and pickles.
 _PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 #: The longest header that readers of the format take.
@@ -31,7 +31,7 @@ _DTYPES = {code: np.dtype(name) for name, code in CODES.items() if name != "comp
 
 
 class LoadedState(dict[str, Any]):
-    """Tensors of a file of PyTorch's programs; the mark tells it to `load_state_dict`."""
+    """The tensors of a file written with PyTorch; `load_state_dict` reads the mark."""
 
     _metadata: Any = None
 
@@ -40,10 +40,10 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Writes a tree of tensors, numbers and strings to a file in the safetensors format.
 
     `obj` holds tensors, NumPy arrays and scalars, numbers, strings and None in dicts, lists and
-    tuples, such as `model.state_dict()`. A flat dict of tensors is a file like any other of this
-    format. The file appears whole: it is written beside the old one, brought to the disk, and
-    renamed; an error leaves the old one as it was. An open file, or an `io.BytesIO`, gets the same
-    bytes where it stands, in one piece; so does a path to a device or a pipe, which stays one.
+    tuples, such as `model.state_dict()`. Other programs can read a flat dict of tensors. The file
+    is replaced atomically: a new file is written to the same folder, flushed to the disk, and
+    renamed; an error leaves the old file unchanged. An open file or an `io.BytesIO` gets the same
+    bytes at its position, in one write; so does a path to a device or a pipe.
 
     >>> import tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "run.safetensors")
@@ -103,13 +103,12 @@ def load(
 ) -> Any:
     """Reads what `save` wrote, or any other file of the safetensors format: a dict of tensors.
 
-    With `mmap=True` the tensors are the file's memory: their bytes are read when they are used, and
-    what is changed in place stays in this process. Numbers of the dtype bfloat16 become float32,
-    which holds them exactly. `map_location` may name the CPU, where tensors live; `weights_only` is
-    PyTorch's word for what is always so: nothing of a file is run. An open file, or an
-    `io.BytesIO`, is read from where it stands to its end.
+    With `mmap=True` the file is memory-mapped: bytes are read when they are used, and in-place
+    changes stay in this process. bfloat16 becomes float32, which represents it exactly.
+    `map_location` may only be the CPU. `weights_only` is accepted; no code of a file is ever run.
+    An open file or an `io.BytesIO` is read from its position to its end.
 
-    Raises `FileFormatError` for a file that is no such file, damaged or cut off.
+    Raises `FileFormatError` for a file of another format, or a damaged or truncated one.
     """
     on_cpu(map_location)
     if not weights_only:
@@ -155,7 +154,7 @@ def _is_pickle(content: _OnDisk | _InMemory) -> bool:
 
 
 def _unfit(op: str, file: Any, mode: str, error: Exception) -> Exception:
-    """What is raised for an open file that does not take or give bytes."""
+    """The error for an open file that does not read or write bytes."""
     name = getattr(file, "name", type(file).__name__)
     if isinstance(error, OSError) and not isinstance(error, ValueError):
         return type(error)(f"{op}: {name!r}: {error}")
@@ -208,7 +207,7 @@ class _OnDisk:
         self.size, self._file = os.fstat(file.fileno()).st_size, file
 
     def part(self, begin: int, end: int) -> np.ndarray:
-        """Some of the bytes, in memory of their own."""
+        """A part of the bytes, copied."""
         found = np.empty(end - begin, np.uint8)
         left = found.data
         self._file.seek(begin)
@@ -233,12 +232,12 @@ class _File:
         # The reader of the header keeps the last of equal keys; here they are an error.
         parsed(begin[8:].tobytes().decode())
         self._texts = dict(texts)
-        # The reader's table has no order of its own: tensors come as they lie in the file.
+        # The table of the reader is unordered: tensors are sorted by their position in the file.
         in_order = sorted(described, key=lambda row: (*row[3:], row[0]))
         self._described = {name: (code, shape, at, end) for name, code, shape, at, end in in_order}
 
     def tree(self) -> Any:
-        """What was saved; a dict of all tensors if it was not `save` that wrote the file."""
+        """The saved tree; a dict of all tensors if another program wrote the file."""
         if KEY in self._texts:
             return decoded(self._texts[KEY], self._value)
         found = LoadedState((name, self._value("tensor", name, False)) for name in self._described)

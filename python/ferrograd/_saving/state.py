@@ -1,7 +1,7 @@
-"""`save_state` and `load_state`: everything that a training run needs to go on, in one file.
+"""`save_state` and `load_state`: the whole state of a training run in one file.
 
-Invariant: a run that loads its last state goes on with the bits of one that was not stopped; a load
-that fails leaves every part as it was.
+Invariant: a run that loads its last state continues with the same bits as a run that was not
+stopped. A load that fails leaves every part unchanged.
 """
 
 from __future__ import annotations
@@ -52,10 +52,11 @@ def save_state(path: str | os.PathLike[str], /, **parts: Any) -> None:
 def load_state(
     path: str | os.PathLike[str], /, *, strict: bool = True, **parts: Any
 ) -> dict[str, Any]:
-    """Gives every part the state that `save_state` wrote, and returns the values that it wrote.
+    """Restores the state of every part from a file of `save_state`, and returns the other values.
 
-    The default generator goes on from where it was. With `strict`, parts here and states in the
-    file must have the same names. If a part refuses its state, all parts get back what they had.
+    The state of the default generator is restored, too. With `strict`, the parts and the states in
+    the file must have the same names. If a part refuses its state, all parts are restored to their
+    previous state.
     """
     saved = load(path)
     if not isinstance(saved, dict) or set(saved) != {"states", "values", "default_generator"}:
@@ -113,6 +114,6 @@ def _load(part: Any, state: Any) -> None:
 
 
 def _kept(state: Any) -> Any:
-    """The state with tensors of its own, which loading does not change."""
+    """A copy of the state, which loading does not change."""
     leaves, tree = flatten(state)
     return tree.unflatten(x.clone() if isinstance(x, Tensor) else x for x in leaves)

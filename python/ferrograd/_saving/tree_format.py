@@ -1,7 +1,7 @@
-"""How a tree of tensors, numbers and strings is written as text.
+"""The text format of a tree of tensors, numbers and strings.
 
-Invariant: what `decoded` gives for a text of `Encoder` is the tree again, with exact numbers and
-the same containers; any other text is a `ValueError`, whatever it holds.
+Invariant: `decoded` returns the tree from a text of `Encoder`, with exact numbers and the same
+containers. Any other text raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ CODES = {
     **{f"float{bits}": f"F{bits}" for bits in (16, 32, 64)},
     "bool": "BOOL",
     "complex64": "C64",
-    # The format has no dtype of its own for it: a last axis of real and imaginary parts.
+    # safetensors does not have this dtype: it is stored with a last axis of real and imaginary
+    # parts.
     "complex128": "F64",
 }
 
-#: Marks the text of a file of ours, and which way of writing it is.
+#: Marks the text of a ferrograd file, with the version of the format.
 VERSION = 1
 
 
@@ -116,7 +117,7 @@ def _unknown(kind: type, place: tuple[Any, ...]) -> ArgumentTypeError:
 
 
 def parsed(text: str) -> Any:
-    """The value of a JSON text in which no key comes twice."""
+    """The value of a JSON text without duplicate keys."""
     try:
         return json.loads(text, object_pairs_hook=_once)
     except RecursionError:
@@ -133,7 +134,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def decoded(text: str, tensor: Callable[[str, str, bool], Any]) -> Any:
-    """The tree of a text; `tensor(kind, name, wide)` gives what a name stands for."""
+    """The tree of a text; `tensor(kind, name, wide)` returns the object with a name."""
     whole = parsed(text)
     if not isinstance(whole, dict) or whole.get("version") != VERSION or "tree" not in whole:
         has = whole.get("version") if isinstance(whole, dict) else whole

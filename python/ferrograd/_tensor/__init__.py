@@ -1,1 +1,1 @@
-"""Tensors and what holds for them: creation, random numbers, sizes, modes, nested values."""
+"""Tensors: creation, random numbers, sizes, modes, nested values."""

@@ -1,6 +1,6 @@
-"""Arrays whose memory becomes that of a tensor.
+"""Arrays whose memory becomes the memory of a tensor.
 
-Invariant: nobody else has the array, nor what it is a view of.
+Invariant: neither the array nor its base has other references.
 """
 
 from __future__ import annotations

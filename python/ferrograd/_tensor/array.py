@@ -1,6 +1,6 @@
-"""`array`: a differentiable copy of a tensor, or a tensor of numbers, as NumPy's makes one.
+"""`array`: a differentiable copy of a tensor, or a tensor of numbers, with NumPy's rules.
 
-Invariant: whether the result shares the memory of its argument is what NumPy's function says.
+Invariant: the result shares memory with its argument exactly when NumPy's does.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def array(
     name: str | None = None,
     device: Any = None,
 ) -> Tensor:
-    """A tensor with memory of its own, which keeps the history of tensors, also deep in lists.
+    """A tensor with its own memory; it keeps the history of tensors, also in nested lists.
 
-    `copy=None` copies only where `dtype` or `order` ask for it. PyTorch's `tensor` gives a copy
-    without the history instead.
-    Errors: `ArgumentError` for `copy=False` where a copy is needed.
+    `copy=None` copies only if `dtype` or `order` require it. `fg.tensor`, as in PyTorch, returns a
+    copy without the history.
+    Errors: `ArgumentError` for `copy=False` if a copy is needed.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([1.0, 2.0], requires_grad=True)
@@ -57,7 +57,7 @@ def array(
 
 
 def listed(value: Any) -> Any:
-    """A sequence of Python's that is no list, such as a deque, as a list; all else as it is."""
+    """Converts other Python sequences, such as a deque, to lists."""
     other = isinstance(value, Sequence) and not isinstance(value, list | tuple | str | bytes)
     return list(value) if other and not isinstance(value, range | memoryview) else value
 
@@ -72,9 +72,10 @@ def arranged(
     *,
     fresh: bool = False,
 ) -> Tensor:
-    """A tensor in a dtype, an order and with so many axes, copied as NumPy copies an array.
+    """A tensor with a dtype, an order and a number of axes, copied as NumPy copies an array.
 
-    `fresh` says that nobody else has its memory. A value is no array yet, so that it is copied.
+    `fresh` means that its memory has no other references. A value is copied, because it is not
+    memory.
     """
     if order not in _ORDERS:
         raise ArgumentError(f"{op}: order is {order!r}; give 'C', 'F', 'A' or 'K'")
@@ -97,7 +98,7 @@ def arranged(
 
 
 def _is_misplaced(made: Tensor, order: str | None) -> bool:
-    """Whether the elements do not lie in an order that is asked for."""
+    """Whether the elements are not in the requested order."""
     if order == "C":
         return not made.is_contiguous()
     return order == "F" and made.ndim > 1 and not made.T.is_contiguous()

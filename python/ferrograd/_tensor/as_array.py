@@ -1,4 +1,4 @@
-"""Arrays that creation functions make tensors of, and the numbers they take.
+"""Arrays for the creation functions, and their numeric arguments.
 
 Invariant: the elements are those of NumPy's functions.
 """
@@ -14,12 +14,12 @@ import numpy as np
 
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
-#: Every whole number up to this one is a float.
+#: Every integer up to this one is exact in float64.
 EXACT = 2**53
 
 
 def check_numbers(op: str, **values: Any) -> None:
-    """Refuses arguments that are no finite numbers."""
+    """Refuses arguments that are not finite numbers."""
     for name, value in values.items():
         if type(value) is int:
             continue
@@ -30,7 +30,7 @@ def check_numbers(op: str, **values: Any) -> None:
 
 
 def is_plain(end: Any) -> bool:
-    """Whether an end is one of Python's numbers, and a float without loss."""
+    """Whether an end is a Python number that a float represents exactly."""
     return type(end) is float or (type(end) is int and -EXACT <= end <= EXACT)
 
 
@@ -43,7 +43,7 @@ def spaced(
     dtype: np.dtype[Any] | None,
     axis: int,
 ) -> Any:
-    """`np.linspace`; between two of Python's numbers the same steps in a fifth of the time."""
+    """`np.linspace`; for two Python numbers the same values in a fifth of the time."""
     parts = num - 1 if endpoint else num
     floats = dtype is not None and dtype.kind == "f" and parts > 0 and not retstep and axis == 0
     plain = floats and is_plain(start) and is_plain(stop)

@@ -1,4 +1,4 @@
 """Words under which tensors keep notes in their dict."""
 
-#: What a parameter has whose module was converted: the dtype of the parameter in its place.
+#: Set on a parameter whose module was converted: the dtype of its replacement.
 REPLACED = "_replaced"

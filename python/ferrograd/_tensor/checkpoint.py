@@ -1,7 +1,7 @@
-"""Checkpointing: trade time for memory by computing a part of the forward again in the backward.
+"""Checkpointing: saves memory by computing a part of the forward again in the backward.
 
 Invariant: a repetition draws the same numbers from ferrograd's generators as the first run, and
-leaves them as it found them.
+restores their state.
 """
 
 import functools
@@ -38,21 +38,20 @@ def run(
     debug: bool = False,
     **kwargs: Any,
 ) -> R:
-    """Calls `function(*args, **kwargs)` and keeps nothing of what it saves for the backward.
+    """Calls `function(*args, **kwargs)` without keeping the values that it saves for the backward.
 
-    The backward calls it again, with the arguments as they were, also in lists and dicts, when it
-    first needs one of the saved values. Works with `backward` and `grad`, at any order and inside
-    other checkpoints.
+    The backward calls it again when it first needs one of the saved values. Arguments, also in
+    lists and dicts, then have the values of the first call. Works with `backward` and `grad`, at
+    any order and inside other checkpoints.
 
     Args:
-        function: must do the same when it runs again. Arguments and names that it closes over are
-            what they were at the call; what it reads in globals, attributes and containers must
-            not have changed.
+        function: must do the same when it runs again. Arguments and names that it closes over
+            have the values of the first call; globals, attributes and containers that it reads
+            must not have changed.
         preserve_rng_state: whether the repetition draws the same random numbers.
         early_stop: whether the repetition ends as soon as it has saved what the first run saved.
         use_reentrant: accepted for PyTorch's sake; only False (or None) exists.
-        context_fn: returns two context managers, one around the first run, one around the
-            repetition.
+        context_fn: returns two context managers, one for the first run and one for the repetition.
         determinism_check, debug: accepted for PyTorch's sake; the tensors that the repetition saves
             are always compared with those of the first run, and the error names both.
 
@@ -107,7 +106,7 @@ def _call(
     shown = (x for x in (*closed, *leaves) if isinstance(x, Tensor))
     tensors = [x for x in shown if not x.is_inference()]
     before = [x._version for x in tensors]
-    # What is given beside is kept for the repetition: the first run takes what there is.
+    # The copy is kept for the repetition; the first run uses the original.
     given = (args, kwargs) if tree is None else (tuple(map(kept, leaves)), {})
     first = functools.partial(_called, run, args, kwargs)
     result: R = _checkpoint(first, again, (*closed, *given[0]), given[1], early_stop)
@@ -115,7 +114,7 @@ def _call(
     return result
 
 
-#: What is kept as it is: tensors are saved values, and the others do not change.
+#: Types that are not copied: tensors are saved values, and the others are immutable.
 _PLAIN = frozenset({Tensor, float, int, bool, complex, str, type(None)})
 
 
@@ -127,7 +126,7 @@ def _repetition(
     states: SavedStates | None,
 ) -> Callable[..., Any]:
     """The run in the backward pass: of as many tensors that are closed over, then of arguments."""
-    # The backward pass is no part of a transform.
+    # The backward pass does not belong to a transform.
     mark = recording if _records_arrays() else repeating
 
     def again(*values: Any, **kwargs: Any) -> Any:
@@ -151,12 +150,12 @@ def _repetition(
 def _called(
     function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], /, *_: Any, **__: Any
 ) -> R:
-    """The function of these arguments, whatever else it is given."""
+    """A function that ignores its arguments and uses these."""
     return function(*args, **kwargs)
 
 
 def _extent(x: Tensor) -> tuple[int, int]:
-    """The addresses of the first byte and of what follows the last one."""
+    """The addresses of the first byte and of the byte after the last one."""
     reach = [(n - 1) * step for n, step in zip(x.shape, x.strides, strict=True)]
     first = x.data_ptr() + sum(min(r, 0) for r in reach)
     return first, first + sum(map(abs, reach)) + x.itemsize * bool(x.size)
@@ -181,9 +180,9 @@ def _inside(function: Callable[..., R], context: AbstractContextManager[Any]) ->
 
 
 def checkpoint(function: Callable[P, R], *args: Never, **kwargs: Never) -> Callable[P, R]:
-    """`function`, each call of which is checkpointed.
+    """Returns a function that calls `function` with a checkpoint.
 
-    Takes the function alone; `fg.autograd.checkpoint(f, x)` calls it at once.
+    Pass only the function; `fg.autograd.checkpoint(f, x)` calls it at once.
     Errors: `ArgumentTypeError` for anything else.
 
     ```python

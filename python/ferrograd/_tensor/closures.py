@@ -1,7 +1,7 @@
-"""Functions with what they close over at one time, for runs in a backward pass.
+"""Functions with the values that they close over at one time, for runs in a backward pass.
 
-Invariant: nothing here leads back to the cells of the program, so that a graph that owns a copy is
-no cycle through names that are bound later.
+Invariant: nothing here refers to the closure cells of the program, so a graph that owns a copy
+makes no reference cycle through names that are bound later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, get_gradient_edge, is_grad_enabled
 
-#: Larger arrays are not copied: a later run reads them as they are then.
+#: Larger arrays are not copied: a later run reads their current values.
 MOST_BYTES: Final = 1 << 16
 
 
@@ -25,15 +25,15 @@ class _Place(NamedTuple):
     number: int
 
 
-#: What may be something else in a later run.
+#: Types of values that may differ in a later run.
 _CHANGING: Final = (FunctionType, MethodType, functools.partial, Tensor, _Place, np.ndarray)
 
 
 class KeptFunction:
-    """A function as it is now, whatever is bound later to the names that it closes over.
+    """A copy of a function that keeps the current values of the names that it closes over.
 
-    `tensors` are those that it closes over; who has them keeps them. With `arrays`, small arrays
-    of NumPy are copied.
+    `tensors` are those that it closes over; the owner must keep them. With `arrays`, small NumPy
+    arrays are copied.
     """
 
     __slots__ = ("_arrays", "_function", "memories")
@@ -42,24 +42,24 @@ class KeptFunction:
         self._arrays = arrays
         copy = _Copy(arrays, taken=tensors)
         self._function = copy.whole(function)
-        #: Where the arrays lie that were copied, but for those whose memory a tensor shows, too.
+        #: The addresses of copied arrays, except of those that share memory with a tensor.
         self.memories = [
             place for place in copy.places() if not any(t.data_ptr() in place for t in tensors)
         ]
 
     def build(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
-        """The function for one run, with what stands for the tensors that it closes over."""
+        """The function for one run, with replacements for the tensors that it closes over."""
         function: Callable[..., Any] = _Copy(self._arrays, given=tensors).whole(self._function)
         return function
 
 
 def bound_now(function: Callable[..., Any], arrays: bool = True) -> Callable[..., Any]:
-    """A function that does what this one does now, with the tensors that it closes over."""
+    """A copy of the function with its current closure, and the tensors that it closes over."""
     return _bound(function, arrays)[0]
 
 
 def _bound(function: Callable[..., Any], arrays: bool) -> tuple[Callable[..., Any], list[range]]:
-    """The function of `bound_now`, and where the arrays lie that it has copies of."""
+    """The function of `bound_now`, and the addresses of the arrays that it copied."""
     tensors: list[Tensor] = []
     kept = KeptFunction(function, tensors, arrays)
     for tensor in tensors:
@@ -70,7 +70,7 @@ def _bound(function: Callable[..., Any], arrays: bool) -> tuple[Callable[..., An
 
 
 class LaterFunction:
-    """A function that is recorded now, and that a derivative may call later as it is now."""
+    """A traced function that a derivative may call later, with its current closure."""
 
     __slots__ = ("_function", "_kept", "_memories")
 
@@ -92,19 +92,19 @@ class LaterFunction:
         return any(address in place for place in self._memories)
 
     def recorded(self) -> None:
-        """Says that calls from now on are later ones."""
+        """Marks the end of the trace: later calls use the copy."""
         if self._kept is not None:
             self._function = None
 
 
 class _Copy:
-    """One copy of a function and of what it closes over: what is one thing stays one."""
+    """A copy of a function and its closure; an object that occurs twice is copied once."""
 
     def __init__(
         self, arrays: bool, *, taken: list[Tensor] | None = None, given: Sequence[Tensor] = ()
     ) -> None:
         self._arrays = arrays
-        #: The tensors for which places are put, if they are.
+        #: The tensors that are replaced by placeholders, if any.
         self._taken = taken
         self._places: dict[int, _Place] = {}
         self._given = given
@@ -112,12 +112,12 @@ class _Copy:
         self._functions: dict[int, FunctionType] = {}
         #: The arrays that were copied, and their copies.
         self._memories: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        #: Cells and functions that are made and not filled, with what they are copies of: no
-        #: recursion, since a chain of functions may be as long as calls may be deep.
+        #: Cells and functions that are not filled yet, with their originals. There is no recursion,
+        #: because a chain of functions may be longer than the stack.
         self._open: list[tuple[Any, Any]] = []
 
     def whole(self, function: Any) -> Any:
-        """The copy of a function with all that it leads to."""
+        """The copy of a function with everything that it refers to."""
         copy = self._of(function)
         while self._open:
             new, old = self._open.pop()
@@ -146,7 +146,7 @@ class _Copy:
             return MethodType(self._of(value.__func__), value.__self__)
         if isinstance(value, _Place):
             return self._given[value.number]
-        # What was made in inference mode is a constant that cannot be saved.
+        # A tensor made in inference mode is a constant that cannot be saved.
         if isinstance(value, Tensor) and self._taken is not None and not value.is_inference():
             return self._place(value, self._taken)
         if type(value) is np.ndarray and self._arrays:
@@ -174,7 +174,7 @@ class _Copy:
         return copy
 
     def _fill(self, copy: FunctionType, value: FunctionType) -> None:
-        """Copies the defaults, and what the function wraps."""
+        """Copies the defaults, and the wrapped function."""
         if value.__defaults__:
             copy.__defaults__ = tuple(map(self._of, value.__defaults__))
         if value.__kwdefaults__:
@@ -195,7 +195,7 @@ class _Copy:
         memory = value
         while type(memory.base) is np.ndarray:
             memory = memory.base
-        # What lies in strides here belongs to somebody else.
+        # A strided array is a view of other memory.
         dense = memory.flags.owndata or memory.flags.forc
         if not dense or not is_small(memory):
             return value
@@ -207,5 +207,5 @@ class _Copy:
 
 
 def is_small(array: np.ndarray) -> bool:
-    """Whether it is worth a copy that a run in a backward pass gets the array as it was."""
+    """Whether the array is small enough to be copied for a run in a backward pass."""
     return array.nbytes <= MOST_BYTES and not array.dtype.hasobject

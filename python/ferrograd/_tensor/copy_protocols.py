@@ -1,7 +1,7 @@
-"""Copies of tensors, under the names that Python and NumPy ask for.
+"""The copy protocols of Python and NumPy for tensors.
 
-Invariant: what somebody differentiates is copied to a tensor of the same history; a leaf of the
-program's own to a leaf; a value to a value.
+Invariant: a tensor that is being differentiated is copied to a tensor with the same history, any
+other leaf to a leaf, and a value to a value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ferrograd._tensor.recorded_arrays import repeats
 
 
 def __copy__(self: Tensor) -> Tensor:  # noqa: N807
-    """`copy.copy(t)`: elements of its own, and the attributes of a subclass."""
+    """`copy.copy(t)`: copies the elements, and keeps the attributes of a subclass."""
     return self.clone() if _stays(self) else _leaf(self, None)
 
 
@@ -37,7 +37,7 @@ def _stays(tensor: Tensor) -> bool:
 
 
 def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
-    """A leaf of the same elements, state and attributes, which are copied if there is a memo."""
+    """A leaf with the same elements, state and attributes; with a memo, attributes are copied."""
     reduced: Any = tensor.__reduce_ex__(4)
     rebuild, parts, *rest = reduced
     made: Tensor = rebuild(*parts)
@@ -51,7 +51,7 @@ def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
 
 
 def _put(made: Any, state: Any) -> None:
-    """Gives an object the state of another, as `pickle` does."""
+    """Sets the state of an object to that of another, as `pickle` does."""
     if hasattr(made, "__setstate__"):
         made.__setstate__(state)
         return
@@ -64,5 +64,5 @@ def _put(made: Any, state: Any) -> None:
 def full_like(self: Tensor, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
     """One repeated number, or values that broadcast, in the shape and dtype of this tensor."""
     if options:
-        return _core.full_like(self, fill_value, dtype, **options)
+        return _core._full_like(self, fill_value, dtype, **options)
     return creation.full_like(self, fill_value, dtype=dtype)

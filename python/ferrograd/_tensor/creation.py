@@ -1,7 +1,7 @@
-"""Tensors made from nothing, dtypes and constants.
+"""Creation of tensors; dtypes and constants.
 
-NumPy computes what is not a constant; the core owns the memory. Invariant: floats get the default
-dtype unless `dtype` says otherwise.
+NumPy computes elements that are not constant; the core owns the memory. Invariant: floats get the
+default dtype unless `dtype` says otherwise.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ MOST_AXES = 64
 #: Elements of eight bytes that an address can tell apart.
 LARGEST = 2**60
 
-#: Real numbers that have no dtype of their own.
+#: Python types of real numbers, which have no dtype.
 _REAL = frozenset({bool, int, float})
 
 Shape = int | Sequence[int]
 
 
 def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """A shape given as several integers or as one sequence."""
+    """A shape passed as several integers or as one sequence."""
     given = sizes[0] if len(sizes) == 1 and type(sizes[0]) in (tuple, list) else sizes
     count = 1
     for size in given:
@@ -71,7 +71,7 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _read_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """The same of whatever stands for integers, and the errors."""
+    """The same for all integer-like arguments, with the errors."""
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             # One more than there may be: a longer sequence, or one without an end, is not read.
@@ -103,7 +103,7 @@ def _read_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def worded(op: str, sizes: tuple[Any, ...], shape: Any, size: Any) -> tuple[int, ...]:
-    """A shape given by position, as NumPy's `shape=`, or as PyTorch's `size=`."""
+    """A shape passed by position, as NumPy's `shape=`, or as PyTorch's `size=`."""
     if shape is None and size is None:
         return shape_of(op, sizes)
     given = [(each,) for each in (shape, size) if each is not None]
@@ -114,7 +114,7 @@ def worded(op: str, sizes: tuple[Any, ...], shape: Any, size: Any) -> tuple[int,
 
 
 def pattern(op: str, x: Any) -> Any:
-    """What gives a shape and a dtype: a tensor, an array, or numbers that become one."""
+    """The prototype of shape and dtype: a tensor, or an array made from the argument."""
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return x
     if isinstance(x, int | float | list | tuple):
@@ -123,12 +123,12 @@ def pattern(op: str, x: Any) -> Any:
 
 
 def dtype_for(dtype: DTypeLike | None, out: Tensor | None) -> DTypeLike | None:
-    """The dtype to make numbers in: what is asked for, else that of the place they go to."""
+    """The dtype of new numbers: the requested one, else that of `out`."""
     return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
 
 
 def placed(op: str, made: Tensor, out: Tensor | None) -> Tensor:
-    """What was made, in `out` if that is given, which keeps its dtype and shape."""
+    """Writes the numbers to `out`, if given, which keeps its dtype and shape."""
     if out is None:
         return made
     if not isinstance(out, Tensor):
@@ -157,7 +157,7 @@ def zeros(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Zeros of a shape, given as a tuple or as several integers, or as `shape=`."""
+    """Zeros with a shape, passed as a tuple, as several integers, or as `shape=`."""
     if shape is size is out is device is None:
         return _full("zeros", shape_of("zeros", sizes), 0, dtype, requires_grad)
     on_cpu(device)
@@ -175,7 +175,7 @@ def ones(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Ones of a shape, given as a tuple or as several integers, or as `shape=`."""
+    """Ones with a shape, passed as a tuple, as several integers, or as `shape=`."""
     if shape is size is out is device is None:
         return _full("ones", shape_of("ones", sizes), 1, dtype, requires_grad)
     on_cpu(device)
@@ -305,7 +305,10 @@ def arange(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Evenly spaced numbers from `start` (or 0) up to but without `stop`, PyTorch's `end`."""
+    """Evenly spaced numbers from `start` (default 0) up to, but not including, `stop`.
+
+    `end` is PyTorch's name of `stop`.
+    """
     on_cpu(device)
     if stop is None:
         start, stop = (0, start) if end is None else (0 if start is None else start, end)
@@ -344,8 +347,8 @@ def linspace(
 ) -> Any:
     """`num` evenly spaced numbers from `start` to `stop`; `steps` is PyTorch's name of `num`.
 
-    `np.linspace`: of arrays along a new axis, with the step if `retstep`. Gradients reach ends that
-    are tensors. Ends that are numbers of Python's give the default dtype.
+    As `np.linspace`: arrays as ends give a new axis, and `retstep` also returns the step. Gradients
+    reach ends that are tensors. If the ends are Python numbers, the result has the default dtype.
     """
     on_cpu(device)
     (num,) = shape_of("linspace", (num if steps is None else steps,))

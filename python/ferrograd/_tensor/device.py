@@ -1,4 +1,4 @@
-"""Where tensors live: in main memory, under PyTorch's name for it.
+"""The device of tensors: main memory, under PyTorch's name.
 
 Invariant: there is one device, the CPU.
 """
@@ -12,7 +12,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 
 class device(str):  # noqa: N801
-    """The place of a tensor: `"cpu"`. It equals the `device` of every tensor.
+    """The device of a tensor: `"cpu"`. It equals the `device` of every tensor.
 
     >>> import ferrograd as fg
     >>> fg.device("cpu") == fg.ones(2).device, fg.device("cpu:0").index
@@ -63,7 +63,7 @@ def on_cpu(where: Any) -> None:
 
 
 def is_inference(tensor: Tensor) -> bool:
-    """Whether a tensor was made in inference mode: it never takes part in a graph."""
+    """Whether a tensor was made in inference mode: it is never part of a graph."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(
             f"is_inference: the argument is a {type(tensor).__name__}; pass a tensor"

@@ -1,4 +1,4 @@
-"""What fills a tensor: one number, or values that are broadcast.
+"""Values that fill a tensor: a number, or values that are broadcast.
 
 Invariant: gradients reach values that are a tensor.
 """

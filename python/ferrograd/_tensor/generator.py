@@ -1,7 +1,7 @@
 """Generators of random numbers, and the draws from them.
 
-Invariant: the same seed gives the same numbers at any thread count, and whether a function is
-compiled or not.
+Invariant: the same seed gives the same numbers at any thread count, in eager and in compiled
+functions.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
 States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
 
 
-#: The most numbers of a seed.
+#: The most integers in a seed.
 _LONGEST = 1 << 16
 
 
 def _seed(op: str, seed: Any) -> Any:
-    """A seed that NumPy takes: what it refuses would raise later, wherever all states are saved."""
+    """A seed that NumPy accepts. Others are refused here, because they would raise later."""
     if seed is None or isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, Tensor):
@@ -46,7 +46,7 @@ def _seed(op: str, seed: Any) -> Any:
         return seed
     of_numpy = isinstance(seed, np.random.BitGenerator | np.random.SeedSequence)
     several = type(seed) in {list, tuple, np.ndarray}
-    # NumPy also visits the rows that hold no numbers.
+    # NumPy also iterates over empty rows.
     if not of_numpy and not (several and prod(max(n, 1) for n in np.shape(seed)) <= _LONGEST):
         raise ArgumentTypeError(
             f"{op}: seed is a {type(seed).__name__}; give a whole number, a list of at most"
@@ -71,7 +71,7 @@ class Generator:
 
     @property
     def numpy(self) -> np.random.Generator:
-        """The NumPy generator behind it."""
+        """The underlying NumPy generator."""
         if _is_recording_program():
             raise CompileError(
                 "Generator.numpy: numbers that NumPy draws while fg.compile records the function"
@@ -95,16 +95,16 @@ class Generator:
         return self
 
     def initial_seed(self) -> int:
-        """What it was seeded with; without a seed, what stands for one and starts it again."""
+        """The seed; without one, a number that restarts the generator in the same state."""
         seeds: Any = self._numpy().bit_generator.seed_seq
         return int(seeds.entropy)
 
     def get_state(self) -> dict[str, Any]:
-        """Where it stands: a dict of numbers and strings, for `set_state` and `fg.save`."""
+        """The state: a dict of numbers and strings, for `set_state` and `fg.save`."""
         return state_of(self.numpy)
 
     def set_state(self, state: dict[str, Any]) -> Generator:
-        """Goes on from a state that `get_state` gave."""
+        """Restores a state returned by `get_state`."""
         put_state(self.numpy, state)
         return self
 
@@ -118,7 +118,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def get_rng_state() -> dict[str, Any]:
-    """Where the default generator stands.
+    """The state of the default generator.
 
     >>> state = fg.get_rng_state()
     >>> x = fg.rand(2)
@@ -130,7 +130,7 @@ def get_rng_state() -> dict[str, Any]:
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
-    """Makes the default generator go on from a state that `get_rng_state` gave."""
+    """Restores a state of the default generator returned by `get_rng_state`."""
     _DEFAULT.set_state(state)
 
 
@@ -140,7 +140,7 @@ def state_of(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def check_state(rng: np.random.Generator, state: Any) -> None:
-    """Raises for what is no state of such a generator."""
+    """Raises for a value that is not a state of such a generator."""
     kind = type(rng.bit_generator)
     try:
         kind(0).state = state
@@ -153,7 +153,7 @@ def check_state(rng: np.random.Generator, state: Any) -> None:
 
 
 def put_state(rng: np.random.Generator, state: Any) -> None:
-    """Makes a NumPy generator go on from a state."""
+    """Sets the state of a NumPy generator."""
     check_state(rng, state)
     rng.bit_generator.state = state
 
@@ -191,9 +191,9 @@ _RECORDED = _Recorded()
 
 @contextlib.contextmanager
 def recorded_generators() -> Iterator[Callable[[], None]]:
-    """For a recording: gives the check that no generator was made by the function itself.
+    """For a trace: returns a check that the function itself made no generator.
 
-    The eager function would make it anew at every call, and the program would draw on from it.
+    The eager function would make a new one at every call; the program would continue the old one.
     """
     before, _RECORDED.generators = _RECORDED.generators, []
 
@@ -226,7 +226,7 @@ def elements(x: Any) -> Any:
 
 
 class _Draw:
-    """A draw that every run of a program repeats, from the generator as it is then."""
+    """A draw that every run of a program repeats, from the current state of the generator."""
 
     def __init__(
         self,
@@ -243,13 +243,13 @@ class _Draw:
         return [tensor(self._values(_source(self.handle.generator), *given), dtype=self._dtype)]
 
     def hold(self) -> Any:
-        """What the generator is made of, and where it stands."""
+        """The bit generator and its state."""
         generator = self.handle.generator
         made = generator.__dict__.copy() if isinstance(generator, Generator) else None
         return made, _source(generator).bit_generator.state
 
     def give_back(self, held: Any) -> None:
-        """Puts the generator there again."""
+        """Restores the state of the generator."""
         made, state = held
         generator = self.handle.generator
         if isinstance(generator, Generator):
@@ -277,9 +277,9 @@ def drawn(
     *inputs: Tensor,
     dtype: DTypeLike | None = None,
 ) -> Tensor:
-    """What `values` draws from a generator, given the elements of the inputs, as a tensor.
+    """The numbers that `values` draws from a generator for the elements of the inputs, as a tensor.
 
-    In a recording, every run of the program draws anew.
+    In a compiled function, every run of the program draws again.
     """
     if not _is_recording_program():
         return _taken(values(_source(generator), *[elements(x) for x in inputs]), dtype)
@@ -302,7 +302,7 @@ def normal_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any)
 
 
 class SavedStates:
-    """Where all generators stood at one time; every run of a program saves them anew."""
+    """The states of all generators at one time; every run of a program saves them again."""
 
     def __init__(self) -> None:
         self._states: States = _states()
@@ -314,7 +314,7 @@ class SavedStates:
         return []
 
     def restore(self) -> None:
-        """Puts the generators back where they stood."""
+        """Restores the states of the generators."""
         if _is_recording_program():
             _call_foreign("restore_rng_state", _Restoring(self), [])
         else:
@@ -337,11 +337,11 @@ class _Restoring:
         return []
 
     def hold(self) -> States:
-        """Where all generators stand."""
+        """The states of all generators."""
         return _states()
 
     def give_back(self, held: States) -> None:
-        """Puts them there again."""
+        """Restores the states."""
         _put_back(held)
 
 

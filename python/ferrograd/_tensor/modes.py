@@ -1,7 +1,7 @@
 """Grad modes: context managers and decorators over the core's thread-local switch.
 
-Invariant: what a `with` block, a decorated call or one step of a decorated generator or coroutine
-changed is restored when it ends, also when it raises.
+Invariant: the mode is restored when a `with` block, a decorated call or one step of a decorated
+generator or coroutine ends, also by an exception.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Mode:
     _before: Any
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A mode that nobody is in."""
+        """A mode that is not entered yet."""
         self = object.__new__(cls)
         self._before = None
         return self
@@ -98,7 +98,7 @@ def _decorate(function: F, mode: Callable[[], _Mode]) -> F:
 
 
 def _steps(inner: Any, mode: Callable[[], _Mode]) -> Generator[Any, Any, Any]:
-    """Runs each step of a generator or coroutine in the mode; the consumer never sees it."""
+    """Runs each step of a generator or coroutine in the mode; the consumer runs outside of it."""
     try:
         with mode():
             out = inner.send(None)
@@ -218,7 +218,7 @@ class _Entered(_Mode):
 
 
 class _Setting(_Immediate):
-    """A switch of the core, `_put`, that is on or off as the argument says."""
+    """A switch of the core, `_put`, that is set to the argument."""
 
     __slots__ = ("_mode",)
 
@@ -264,7 +264,7 @@ class set_multithreading_enabled(_Setting):  # noqa: N801
 
 
 class inference_mode(_Mode):  # noqa: N801
-    """`no_grad` for code whose results never meet autograd again."""
+    """`no_grad` for code whose results are never used in a recorded operation."""
 
     __slots__ = ("_mode",)
 

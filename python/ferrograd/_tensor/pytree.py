@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import PyTree as Tree, Tensor, _flatten as flatten
+from ferrograd._core import Tensor, _flatten as flatten, _PyTree as Tree
 from ferrograd.errors import ShapeError
 
 #: The most containers inside each other; the core reads nested sequences to the same depth.

@@ -38,7 +38,7 @@ def _made(
     requires_grad: bool,
     out: Tensor | None,
 ) -> Tensor:
-    """Numbers of a shape, in the default dtype unless another one is given."""
+    """Random numbers with a shape and a dtype (the default dtype if none is given)."""
     kind = dtype or get_default_dtype()
     made = drawn(generator, lambda rng: numbers(rng, shape, kind), dtype=kind)
     return placed(op, made.requires_grad_() if requires_grad else made, out)
@@ -54,7 +54,7 @@ def rand(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Uniform numbers in [0, 1); with a complex dtype, both parts are."""
+    """Uniform numbers in [0, 1); with a complex dtype, both parts are uniform."""
     on_cpu(device)
     numbers = worded("rand", sizes, shape, size)
     return _made("rand", uniform_numbers, numbers, generator, dtype, requires_grad, out)
@@ -70,7 +70,7 @@ def randn(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Standard normal numbers; complex ones have half of the variance in each part."""
+    """Standard normal numbers; in complex ones, each part has the variance ½."""
     on_cpu(device)
     numbers = worded("randn", sizes, shape, size)
     return _made("randn", normal_numbers, numbers, generator, dtype, requires_grad, out)
@@ -129,7 +129,7 @@ def rand_like(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Uniform numbers in the shape and dtype of another tensor."""
+    """Uniform numbers with the shape and dtype of another tensor."""
     on_cpu(device)
     kind = dtype or x.dtype
     return _made("rand_like", uniform_numbers, x.shape, None, kind, requires_grad, None)
@@ -142,7 +142,7 @@ def randn_like(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Standard normal numbers in the shape and dtype of another tensor."""
+    """Standard normal numbers with the shape and dtype of another tensor."""
     on_cpu(device)
     kind = dtype or x.dtype
     return _made("randn_like", normal_numbers, x.shape, None, kind, requires_grad, None)
@@ -157,7 +157,7 @@ def randint_like(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """Integers in the shape of another tensor, and in its dtype unless another one is given."""
+    """Integers with the shape of another tensor, and its dtype unless `dtype` is given."""
     on_cpu(device)
     low, high = (0, low) if high is None else (low, high)
     made = randint(low, high, x.shape, dtype=dtype or x.dtype)
@@ -193,7 +193,7 @@ def _trials(
 def bernoulli(
     p: Any, *, out: Tensor | None = None, generator: Generator | np.random.Generator | None = None
 ) -> Tensor:
-    """Ones with the probabilities that a tensor holds, else zeros; a constant of its shape."""
+    """Ones with the probabilities in a tensor, zeros elsewhere; a constant of the same shape."""
     if not isinstance(p, Tensor) or p.dtype.kind != "f":
         kind = p.dtype if isinstance(p, Tensor) else type(p).__name__
         raise ArgumentTypeError(f"bernoulli: p is a {kind}; pass a tensor of probabilities")
@@ -219,7 +219,7 @@ def normal_(
     *,
     generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
-    """Changes the elements to normal numbers; of complex ones, each part has half the variance."""
+    """Fills with normal numbers in place; in complex ones, each part has half of the variance."""
     _floats("normal_", self, "fc")
     _inside("normal_", f"std is {std}; give at least 0", std >= 0)
     shape, kind = self.shape, self.dtype
@@ -237,7 +237,7 @@ def uniform_(
     *,
     generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
-    """Changes the elements to uniform numbers in [low, high)."""
+    """Fills with uniform numbers in [low, high) in place."""
     _floats("uniform_", self)
     _inside("uniform_", f"the range from {low} to {high}; give low <= high", low <= high)
     shape = self.shape
@@ -258,9 +258,10 @@ def random_(
     *,
     generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
-    """Changes the elements to integers: `random_()`, `random_(high)` or `random_(low, high)`.
+    """Fills with integers in place: `random_()`, `random_(high)` or `random_(low, high)`.
 
-    `high` is excluded; without it, every integer from 0 on that the dtype holds exactly is drawn.
+    `high` is excluded; without it, the integers range from 0 to the largest one that the dtype
+    represents exactly.
     """
     if high is None:
         low, high = (0, low) if low else (0, _largest(self.dtype))

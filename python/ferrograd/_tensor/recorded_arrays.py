@@ -1,6 +1,6 @@
-"""Functions in which the arrays that a program makes take tensors.
+"""Whether new arrays of a program must be able to hold tensors.
 
-`_core._records_arrays` says whether a transform, a recording or a marked function runs.
+`_core._records_arrays` is true while a transform, a trace or a marked function runs.
 """
 
 import threading
@@ -11,7 +11,7 @@ from ferrograd._core import _switch_recorded_arrays
 
 
 class _Marks(threading.local):
-    """How many functions this thread is in whose arguments stand for others."""
+    """The number of running functions of this thread whose arguments replace other tensors."""
 
     calls = 0
 
@@ -29,7 +29,7 @@ def recording(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
 
 
 def repeating(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Calls a function whose arguments are leaves in place of tensors that have a history."""
+    """Calls a function with leaves in place of tensors that have a history."""
     _marks.calls += 1
     try:
         return function(*args, **kwargs)
@@ -38,5 +38,5 @@ def repeating(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
 
 
 def repeats() -> bool:
-    """Whether a leaf may stand for a tensor of the program that has a history."""
+    """Whether a leaf may replace a tensor with a history."""
     return _marks.calls > 0

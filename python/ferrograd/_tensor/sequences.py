@@ -1,6 +1,6 @@
-"""Arguments that are several values in a row.
+"""Arguments that are sequences of values.
 
-Invariant: what is read has an end.
+Invariant: only finite sequences are read.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ class Size(int):
     _shape: tuple[int, ...]
 
     def __new__(cls, count: int, shape: tuple[int, ...]) -> "Size":
-        """Keeps the shape beside the number."""
+        """A number that also keeps the shape."""
         self = super().__new__(cls, count)
         self._shape = shape
         return self

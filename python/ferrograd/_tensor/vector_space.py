@@ -1,6 +1,6 @@
 """Nested values as vectors: `vspace`.
 
-Its sums and products are made of differentiable operations.
+Its sums and products are composed of differentiable operations.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class VSpace:
 
     @property
     def iscomplex(self) -> bool:
-        """Whether some numbers are complex."""
+        """Whether any number is complex."""
         return any(np.dtype(dtype or float).kind == "c" for dtype in self._dtypes)
 
     @property
@@ -59,7 +59,7 @@ class VSpace:
 
     @property
     def shape(self) -> Any:
-        """The shape of an array; of a container, the shapes in its place."""
+        """The shape of an array; for a container, the same structure of shapes."""
         return self._tree.unflatten(self._shapes)
 
     @property

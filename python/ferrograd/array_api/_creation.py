@@ -175,7 +175,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of a grid from those of its axes; `indexing` is `"xy"` or `"ij"`."""
-    made: tuple[Tensor, ...] = _core.meshgrid(*arrays, indexing=indexing)
+    made: tuple[Tensor, ...] = _core._meshgrid(*arrays, indexing=indexing)
     return made
 
 

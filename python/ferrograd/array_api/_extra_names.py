@@ -13,11 +13,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._dispatch.composed import calculus
-
-
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """Cross product of vectors along an axis."""
-    return _core.cross(x1, x2, axis=axis)
+from ferrograd.array_api.linalg import cross as cross
 
 
 def cumprod(x: Any, /, *, axis: int | None = None, dtype: Any = None) -> Tensor:

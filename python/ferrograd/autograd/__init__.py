@@ -1,12 +1,12 @@
-"""PyTorch's face of autograd: `fg.autograd.backward`, `fg.autograd.grad` and their kin."""
+"""PyTorch's autograd API: `fg.autograd.backward`, `fg.autograd.grad` and related functions."""
 
 import typing as _typing
 from importlib import import_module as _import_module
 
 from ferrograd._core import (
     Function as Function,
+    _grad as grad,
     backward as backward,
-    grad as grad,
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
     is_anomaly_enabled as is_anomaly_enabled,
     is_grad_enabled as is_grad_enabled,
@@ -30,13 +30,13 @@ if _typing.TYPE_CHECKING:
     from ferrograd._tensor.checkpoint import run as checkpoint
     from ferrograd.autograd import function as function, functional as functional, graph as graph
 
-#: Names that are loaded when they are first asked for.
+#: Names that are loaded at their first use.
 _LAZY = ("gradcheck", "gradgradcheck", "checkpoint", "function", "functional", "graph")
 
 if not _typing.TYPE_CHECKING:
 
     def __getattr__(name):
-        """Loads what most programs never use."""
+        """Loads modules that most programs never use."""
         if name in ("gradcheck", "gradgradcheck"):
             return getattr(_import_module("ferrograd._checking"), name)
         if name in ("function", "functional", "graph"):

@@ -53,8 +53,8 @@ class BackwardPass:
         """Adds the gradients of `loss` to the leaves it depends on.
 
         `gradient`, of the shape of the loss, is 1 for a loss of one element and required otherwise.
-        Errors: `ArgumentTypeError` when the loss is no tensor, `GradientError` when it is not in
-        the graph, was not recorded or needs a gradient, `ShapeError` for the gradient's shape,
+        Errors: `ArgumentTypeError` if the loss is not a tensor, `GradientError` if it is not in the
+        graph, was not recorded or needs a gradient, `ShapeError` for the shape of the gradient,
         `GraphFreedError` after a pass that did not retain the graph.
         """
         if not isinstance(loss, Tensor):
@@ -181,10 +181,10 @@ class GradientComputer:
     def compute_gradients(
         grad_output: Any, inputs: Sequence[Tensor], context: Node
     ) -> list[Tensor | None]:
-        """One gradient for each of `inputs`; a tensor listed as often as it is used gets each part.
+        """One gradient for each of `inputs`; a tensor may be listed once for each use.
 
-        `grad_output` is a sequence, with None where there is no gradient, when the operation has
-        several outputs.
+        If the operation has several outputs, `grad_output` is a sequence, with None for a missing
+        gradient.
         """
         op = "GradientComputer.compute_gradients"
         if not isinstance(context, Node):
@@ -208,12 +208,12 @@ class GradientComputer:
 
     @staticmethod
     def numerical_gradient(f: Callable[[Tensor], Any], x: Any, epsilon: float = 1e-6) -> Any:
-        """The gradient of `f(x)`, one element, by central differences in float64.
+        """The gradient of a scalar function `f(x)` by central differences in float64.
 
-        A float32 `x` is differentiated in float64 too: in float32 a step of 1e-6 is lost in
-        rounding. Shape and dtype of the result are those of `x`, which is not changed. For an array
-        `f` is called with tensors too, and the result is an array.
-        Errors: `ArgumentError` when `f` gives more than one element, or epsilon is not positive.
+        A float32 `x` is also differentiated in float64, because in float32 a step of 1e-6 is lost
+        in rounding. Shape and dtype of the result are those of `x`, which is not changed. For an
+        array, `f` is also called with tensors, and the result is an array.
+        Errors: `ArgumentError` if `f` returns more than one element, or epsilon is not positive.
 
         >>> import ferrograd as fg
         >>> g = fg.GradientComputer.numerical_gradient(lambda t: (t * t).sum(), fg.tensor([2.0]))
@@ -252,7 +252,7 @@ def _sum(parts: list[Tensor]) -> Tensor | None:
 
 
 def _slots(op: str, context: Node, x: Tensor) -> list[int]:
-    """Which inputs of an operation a tensor is."""
+    """The input positions of an operation at which a tensor is used."""
     if not isinstance(x, Tensor):
         raise ArgumentTypeError(f"{op}: an input is a {type(x).__name__}; pass tensors")
     if not x.requires_grad:

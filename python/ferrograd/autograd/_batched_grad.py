@@ -1,6 +1,6 @@
 """Gradients of a batch of vectors: `grad(…, is_grads_batched=True)`.
 
-Invariant: the first axis of what is given and of what comes back counts the vectors.
+Invariant: the first axis of the given gradients and of the results counts the vectors.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ def batched(
 
 
 def _ones(root: Tensor, size: int) -> Tensor:
-    """The gradients of an output of one element for which none are given."""
+    """The default gradients of an output of one element."""
     if root.numel() != 1:
         raise GradientError(
             f"grad: an output has shape {tuple(root.shape)} and no gradients; give it a batch of"

@@ -1,6 +1,6 @@
-"""What becomes of the tensors that operations save for the backward.
+"""Hooks for the tensors that operations save for the backward.
 
-Invariant: a block that ends, also by an exception, leaves the hooks as they were.
+Invariant: a block that ends, also by an exception, restores the hooks.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ class _Block:
 
     def __init__(self) -> None:
         self._open: list[int] = []
-        #: Where each of them began.
+        #: The state at the begin of each of them.
         self._threads: dict[int, int] = {}
 
     def _begin(self) -> int:
@@ -64,12 +64,12 @@ class _Block:
 
 
 class saved_tensors_hooks(_Block):  # noqa: N801
-    """Packs what operations inside the block save, and unpacks it when the backward needs it.
+    """Packs tensors that operations inside the block save; the backward unpacks them.
 
-    `pack(tensor)` is called with each tensor that is saved (without its history) and returns any
-    object; `unpack(object)` must return a tensor or array of the same shape and dtype. Only the
-    innermost block applies. What pack returned is kept instead of the tensor, so changing the
-    tensor in place afterwards is no error.
+    `pack(tensor)` is called with each saved tensor (without its history) and returns any object.
+    `unpack(object)` must return a tensor or array of the same shape and dtype. Only the innermost
+    block applies. The packed object is kept instead of the tensor, so a later in-place change of
+    the tensor is not an error.
 
     ```python
     import ferrograd as fg
@@ -184,9 +184,10 @@ class disable_saved_tensors_hooks(_Block):  # noqa: N801
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Notes that memory was changed behind the engine's back: what was saved of it is now invalid.
+    """Declares that other code changed the memory: saved values of it are now invalid.
 
-    For those who write through an adopted array or a foreign library. Takes a tensor or several.
+    Use it after writes through an adopted array or by a foreign library. Takes one or several
+    tensors.
     """
     for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
         _increment_version(one)

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ferrograd._core import Tensor, ones_like
+from ferrograd._core import Tensor
+from ferrograd._tensor.creation import ones_like
 from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
 from ferrograd.transforms import _forward, _matrix, _reverse
@@ -26,11 +27,11 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """All derivatives of `func(*inputs)`; tuples of results outside, of inputs inside.
+    """All derivatives of `func(*inputs)`: a tuple over results of tuples over inputs.
 
-    `strict` refuses results that do not depend on an input, with `create_graph` also derivatives
-    that do not, and goes with `vectorize=True` no more than PyTorch's; otherwise `vectorize` and
-    `strategy` change nothing: the way is chosen by the shapes.
+    `strict` refuses results that do not depend on an input; with `create_graph` it also refuses
+    derivatives that do not. As in PyTorch, `strict` and `vectorize=True` cannot be combined.
+    Otherwise `vectorize` and `strategy` change nothing: the shapes determine the method.
     """
     _check_options("jacobian", strict, vectorize, "strategy", strategy)
     args, keep = _prepared("jacobian", func, inputs, strict)
@@ -168,7 +169,7 @@ def _check_options(op: str, strict: bool, vectorize: bool, name: str, strategy: 
 def _prepared(
     op: str, func: Callable[..., Any], inputs: Any, strict: bool, order: int = 1
 ) -> tuple[tuple[Tensor, ...], int | tuple[int, ...]]:
-    """The inputs as arguments, and which of them to differentiate, as often as `order` says."""
+    """The inputs as arguments, and those to differentiate, `order` times."""
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     if not args or not all(isinstance(x, Tensor) for x in args):
         raise ArgumentTypeError(
@@ -185,7 +186,7 @@ def _prepared(
 
 
 def _varying(op: str, found: Any, args: tuple[Tensor, ...]) -> Any:
-    """What was found; it must depend itself on those of `args` that require grad."""
+    """Checks that the results depend on those of `args` that require grad."""
     parts = found if isinstance(found, tuple) else (found,)
     for part in parts:
         if isinstance(part, tuple):

@@ -13,8 +13,8 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 
-#: A parameter of at least this part of the largest message travels alone: its gradient is summed
-#: where it is. Smaller ones are copied into a message that they share, which saves latency.
+#: A gradient of at least this part of the largest message is a message of its own and is summed in
+#: place. Smaller ones are copied into a shared message, which saves latency.
 ALONE = 1 / 16
 
 
@@ -26,7 +26,7 @@ class Bucket:
         self.ends = np.cumsum([p.numel() for _, p in parameters]).tolist()
         shared = len(parameters) > 1
         self._flat = np.zeros(self.ends[-1], parameters[0][1].dtype) if shared else None
-        #: Numbers of the parameters whose gradients are awaited.
+        #: The numbers of the parameters whose gradients are not complete yet.
         self.waiting: set[int] = set()
         self._sent: np.ndarray | None = None
 
@@ -41,9 +41,9 @@ class Bucket:
         self.waiting = {number for number, _ in self.parameters if number in reached}
 
     def message(self, used: np.ndarray) -> np.ndarray:
-        """The elements to be summed in place; `used` says which gradients are set here.
+        """The elements to be summed in place; `used` marks the gradients that are set on this rank.
 
-        The gradient of a parameter that is not used here may have to be kept, and is copied.
+        The gradient of a parameter that is not used here may have to be kept, so it is copied.
         """
         if self._flat is None:
             (number, p), *_ = self.parameters
@@ -65,7 +65,7 @@ class Bucket:
         np.divide(flat, size, out=flat)
 
     def deliver(self, used: np.ndarray) -> None:
-        """Gives the parameters that a rank has used what has been summed."""
+        """Writes the sums to the gradients of the parameters that any rank has used."""
         assert self._sent is not None
         for number, p, part in self._parts(self._sent):
             if not used[number]:
@@ -79,7 +79,7 @@ class Bucket:
         self._sent = None
 
     def _parts(self, elements: np.ndarray) -> Any:
-        """Number and parameter, and where its gradient lies in the message."""
+        """Number, parameter, and the slice of its gradient in the message."""
         flat, begin = elements.reshape(-1), 0
         for (number, p), end in zip(self.parameters, self.ends, strict=True):
             yield number, p, flat[begin:end].reshape(p.shape)
@@ -87,7 +87,7 @@ class Bucket:
 
 
 def _own(p: Tensor) -> np.ndarray | None:
-    """The memory of a gradient, if its elements lie one after the other."""
+    """The memory of a gradient, if it is contiguous."""
     if p.grad is None:
         return None
     elements: np.ndarray = p.grad.detach().numpy(writable=True)
@@ -101,7 +101,7 @@ def _copied(p: Tensor) -> np.ndarray:
 
 
 def buckets(parameters: Sequence[Tensor], limit: float) -> list[Bucket]:
-    """Messages in the order in which their gradients come, from the last parameter to the first."""
+    """Messages in the usual order of their gradients, from the last parameter to the first."""
     made: list[Bucket] = []
     open_groups: dict[Any, list[tuple[int, Tensor]]] = {}
     for number in reversed(range(len(parameters))):

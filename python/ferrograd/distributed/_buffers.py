@@ -1,7 +1,7 @@
 """Communication of elements, without a graph.
 
-Invariant: when ranks call different operations, or with tensors that do not fit, all of them raise
-an error that names two of these; nobody waits for what does not come.
+Invariant: if ranks call different operations, or pass tensors that do not fit, all of them raise an
+error that names two of these ranks, and none waits forever.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ OPERATIONS = (
 )
 _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 DTYPES = (*_DTYPES, "float16", "float32", "float64", "complex64", "complex128")
-#: Kinds of numbers that an operation is not for.
+#: Kinds of dtypes that an operation does not support.
 _NOT = {"allreduce sum": "b", "reduce": "b", "allreduce max": "c", "allreduce min": "c"}
-#: Axes that an agreement has room for.
+#: The most axes in the message of an agreement.
 AXES = 12
 
 
 def in_order() -> None:
     """Makes backward passes of this thread follow the program's order.
 
-    Ranks meet in the nodes of a pass too, and must come to them in the same order; a parallel walk
-    takes nodes as they get ready.
+    Ranks also communicate in the nodes of a pass and must reach them in the same order. A parallel
+    walk runs nodes as they become ready.
     """
     if is_multithreading_enabled():
         _switch_multithreading(False)
 
 
 def not_recorded(op: str) -> None:
-    """Raises where `fg.compile` records: a program would leave out what ranks say to each other."""
+    """Raises while `fg.compile` traces: a program would leave out the communication."""
     if _is_recording_program():
         raise CompileError(
             f"{op}: ranks communicate in every call, and fg.compile is recording one; compile what"
@@ -72,7 +72,7 @@ def array_of(op: str, x: Any) -> np.ndarray:
 
 
 def agree(op: str, x: np.ndarray | None, own_number: int, root: int, comm: Any) -> np.ndarray:
-    """The numbers that ranks tell each other; raises on all ranks if their calls do not fit."""
+    """Exchanges the descriptions of calls; raises on all ranks if they do not fit."""
     code, shape = (-1, ()) if x is None else (DTYPES.index(x.dtype.name), x.shape)
     row = [OPERATIONS.index(op), root, code, len(shape), *shape]
     own = np.array([*row, *[-1] * (AXES + 4 - len(row)), own_number], np.int64)

@@ -1,7 +1,7 @@
 """Collective communication of tensors, differentiable to any order.
 
-Invariant: when all ranks call `backward`, each gets for its own tensors the gradients of what the
-losses of all ranks add up to.
+Invariant: when all ranks call `backward`, each rank gets the gradients of the sum of the losses of
+all ranks.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where, zeros_like
+from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where
+from ferrograd._tensor.creation import zeros_like
 from ferrograd.distributed import _buffers
 from ferrograd.distributed._process_group import checked_rank, world
 from ferrograd.errors import ArgumentError
 
-#: The adjoint, given the gradient.
+#: The adjoint, as a function of the gradient.
 Adjoint = Callable[[Tensor], Tensor]
 
 
@@ -34,7 +35,7 @@ class _Communicate(Function):
 
 
 def anchored(x: Tensor, made: Tensor, tracked: bool, adjoint: Adjoint) -> Tensor:
-    """The result as part of the graph, if any rank's is: then the pass comes by on every rank."""
+    """Makes the result part of the graph on every rank, if it is on any rank."""
     if not tracked:
         return made
     _buffers.in_order()
@@ -176,7 +177,7 @@ def scatter(x: Any, root: int = 0, comm: Any = None) -> Tensor:
 
 
 def alltoall(x: Any, comm: Any = None) -> Tensor:
-    """Row `i` goes to rank `i`; row `i` of the result is from there. Derivative: the same."""
+    """Sends row `i` to rank `i`; row `i` of the result is from rank `i`. Derivative: the same."""
     comm = world(comm)
     return _call(
         "alltoall",

@@ -1,7 +1,7 @@
 """`DataParallel`: the same model on every rank, each with its part of the data.
 
-Invariant: messages are summed in one order, that of the parameters from last to first, on every
-rank, so that all ranks get the same bits, and the same from run to run.
+Invariant: every rank sums messages in the same order, from the last parameter to the first, so that
+all ranks get the same bits in every run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from weakref import ref
 
 import numpy as np
 
-from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled, zeros_like
+from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled
+from ferrograd._tensor.creation import zeros_like
 from ferrograd._tensor.pytree import flatten
 from ferrograd.distributed._buckets import Bucket, buckets
 from ferrograd.distributed._buffers import agree, in_order, not_recorded, together
@@ -26,19 +27,18 @@ from ferrograd.nn._module import Module
 
 
 class DataParallel(Module):
-    """Runs a module on every rank and gives its parameters the mean of all ranks' gradients.
+    """Runs a module on every rank; gradients of parameters are means over all ranks.
 
-    At the start every rank gets the parameters and buffers of rank 0; a rank whose parameters have
-    other names, shapes or dtypes is an error on all. In a backward pass gradients are summed in
-    messages of at most about `bucket_cap_mb` megabytes, each while the pass goes on, and are means
-    when `backward` returns; large ones are summed where they are. Parameters that a pass does not
-    reach count as zeros; those that it reaches on no rank keep what they had. With `create_graph`
-    the mean is part of the graph, so that derivatives of gradients come from all ranks too. All
-    ranks call forward and backward alike.
-
-    `no_sync()` leaves gradients to their rank, for accumulation. `module` is the module itself:
-    save `model.module.state_dict()` on rank 0. Parameters are those that require gradients when the
-    module is wrapped: freeze and convert them before.
+    The constructor copies the parameters and buffers of rank 0 to every rank; if names, shapes or
+    dtypes differ, all ranks raise. In a backward pass gradients are summed in messages of at most
+    about `bucket_cap_mb` megabytes while the pass continues; large gradients are summed in place.
+    When `backward` returns, gradients are means. A parameter that a pass does not reach on a rank
+    counts as zero there; if no rank reaches it, its gradient does not change. With `create_graph`
+    the mean is part of the graph, so that derivatives of gradients come from all ranks, too. All
+    ranks must make the same calls of forward and backward. `no_sync()` accumulates gradients
+    without communication. `module` is the wrapped module: save `model.module.state_dict()` on rank
+    0. Only parameters that require grad when the module is wrapped take part: freeze and convert
+    them before.
     """
 
     def __init__(self, module: Module, comm: Any = None, bucket_cap_mb: float = 25) -> None:
@@ -109,10 +109,10 @@ class DataParallel(Module):
                 t.data = asarray(elements)
 
     def _watch(self, tensors: Sequence[Tensor], outputs: bool) -> None:
-        """Has `_met` called in every backward pass that comes to one of these."""
+        """Makes every backward pass that reaches one of these call `_met`."""
         numbers = [n for n, p in enumerate(self._tracked) if p.requires_grad]
-        # The parameters' own hooks keep this object. This one, which they share, is none that the
-        # collector of garbage sees through them.
+        # The hooks of the parameters keep this object alive. The shared hook is hidden from the
+        # garbage collector, so it must not refer to it strongly.
         owner = ref(self) if not outputs else lambda: self
 
         def begin(reached: list[bool]) -> Callable[[], None] | None:
@@ -124,14 +124,14 @@ class DataParallel(Module):
     def _met(
         self, numbers: list[int], reached: list[bool], outputs: bool
     ) -> Callable[[], None] | None:
-        """What a pass has to do at its end; None if it is not to be summed, or is already."""
+        """The function to call at the end of a pass; None if it is not summed, or is running."""
         if self._running or not (outputs or self._armed):
             return None
         self._begin({n for n, is_reached in zip(numbers, reached, strict=True) if is_reached})
         return self._complete
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module gives, on the way to which gradients will be summed."""
+        """The results of the module; their backward pass sums gradients over ranks."""
         made = self.module(*args, **kwargs)
         if not is_grad_enabled() or self._comm.Get_size() == 1:
             return made
@@ -172,9 +172,9 @@ class DataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Leaves the gradients of forward calls inside the block to their rank.
+        """Does not synchronise the gradients of forward calls inside the block.
 
-        The next pass outside sums what has been accumulated.
+        The next pass outside sums the accumulated gradients.
         """
         before, vars(self)["_sync"] = self._sync, False
         try:
@@ -183,9 +183,9 @@ class DataParallel(Module):
             vars(self)["_sync"] = before
 
     def _begin(self, reached: set[int]) -> None:
-        """A pass that adds to gradients begins: these parameters are going to have theirs."""
+        """Called when a pass begins that adds to the gradients of these parameters."""
         not_recorded("DataParallel")
-        self._progress.wait()  # What a pass that failed has left.
+        self._progress.wait()  # The rest of a pass that failed.
         vars(self).update(_running=True, _next=0, _records=is_grad_enabled())
         for bucket in self._buckets_in_order:
             bucket.begin(reached)
@@ -208,7 +208,7 @@ class DataParallel(Module):
         return ready
 
     def _advance(self) -> None:
-        """Sends every message whose turn it is and whose gradients are all there."""
+        """Sends the next messages, in order, as long as their gradients are complete."""
         made = self._buckets_in_order
         while not self._records and self._next < len(made) and not made[self._next].waiting:
             self._send(made[self._next])
@@ -224,13 +224,13 @@ class DataParallel(Module):
         vars(self)["bytes_sent"] = self.bytes_sent + message.nbytes
 
     def _complete(self) -> None:
-        """The pass is over: what has not come will not come."""
+        """The pass is over: missing gradients will not come."""
         if not self._records:
             for bucket in self._buckets_in_order:
                 bucket.waiting.clear()
             self._advance()
         used = self._used.copy()
-        # A rank that is elsewhere, in another call, is seen here.
+        # This finds a rank that is in another call.
         if not agree("DataParallel.backward", used, bool(used.all()), -1, self._comm).all():
             self._comm.Allreduce(mpi().IN_PLACE, used, mpi().MAX)
         if self._records:

@@ -18,11 +18,11 @@ PAUSE = 0.001
 
 
 class Progress:
-    """Non-blocking calls that are not complete, and what is to be done with each that is.
+    """Non-blocking calls in progress, with the functions to call when they are complete.
 
-    Libraries of MPI work on a message only inside of calls; a kernel of a backward pass runs longer
-    than a step of a message. Without `MPI_THREAD_MULTIPLE` there is no thread, and messages go on
-    when `poll` is called.
+    MPI libraries process messages only inside MPI calls, and a kernel of a backward pass runs
+    longer than a step of a message. So a thread calls MPI regularly. Without `MPI_THREAD_MULTIPLE`
+    there is no thread, and messages progress when `poll` is called.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Progress:
         self._threads = mpi().Query_thread() == mpi().THREAD_MULTIPLE
 
     def add(self, request: Any, then: Callable[[], None]) -> None:
-        """Takes a request, which is complete after `wait`; `then` is called when it is."""
+        """Adds a request, which is complete after `wait`; `then` is called afterwards."""
         with self._lock:
             self._requests.append(request)
             self._then.append(then)
@@ -42,7 +42,7 @@ class Progress:
                 start_new_thread(self._run, ())
 
     def poll(self) -> None:
-        """Lets MPI go on, unless there is the thread for that: a question may cost a time slice."""
+        """Lets MPI progress, unless the thread does it; a call may cost a time slice."""
         if self._requests and not self._runs and self._lock.acquire(False):
             try:
                 self._done(mpi().Request.Testsome(self._requests))

@@ -1,7 +1,7 @@
 """Messages between two ranks, differentiable to any order.
 
-Invariant: a gradient goes back by the way the elements came, and only if the sender tracks
-gradients, so that in a backward pass too every message has somebody who takes it.
+Invariant: a gradient is sent back to the sender of the elements, and only if that tracks gradients.
+So every message of a backward pass has a receiver.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, asarray, zeros_like
-from ferrograd._tensor.creation import zeros
+from ferrograd._core import Tensor, asarray
+from ferrograd._tensor.creation import zeros, zeros_like
 from ferrograd.distributed import _buffers
 from ferrograd.distributed._collectives import anchored, tracks
 from ferrograd.distributed._process_group import checked_rank, mpi, world
@@ -31,10 +31,10 @@ def _empty(header: np.ndarray) -> tuple[np.ndarray, bool]:
 
 
 def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
-    """Sends a tensor to rank `dest`, which calls `recv`.
+    """Sends a tensor to rank `dest`, which calls `recv`. Returns a zero without axes.
 
-    Gives a zero without axes. Where gradients are tracked, add it to the loss: then the backward
-    pass comes by here, and takes the gradient that `dest` sends back.
+    If gradients are tracked, add the zero to the loss, so that the backward pass receives the
+    gradient from `dest`.
     """
     comm = world(comm)
     dest = checked_rank("send", "dest", dest, comm)
@@ -52,7 +52,7 @@ def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
     _buffers.not_recorded("recv")
     comm = world(comm)
     source = checked_rank("recv", "source", source, comm)
-    # What a rank sends itself is there when `send` returns, if not at the first look.
+    # A message to the own rank is complete when `send` returns, if not at the first test.
     if source == comm.Get_rank() and not any(comm.Iprobe(source, tag) for _ in range(100)):
         raise ContractError(
             f"recv: rank {source} has sent itself nothing with tag {tag}, and would wait for ever;"
@@ -64,7 +64,7 @@ def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
     comm.Recv(made, source, tag)
 
     def back(g: Tensor) -> Tensor:
-        # The zero that comes of sending keeps the way open for derivatives of derivatives.
+        # The zero that `send` returns connects the graph for higher derivatives.
         sent: Tensor = zeros_like(g) + send(g, source, tag, comm)
         return sent
 
@@ -75,10 +75,10 @@ def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
 def sendrecv(
     x: Any, dest: int | None, source: int | None, tag: int = 0, comm: Any = None
 ) -> Tensor:
-    """Sends a tensor to `dest` and gives the one, alike, that `source` sends here.
+    """Sends a tensor to `dest` and returns the tensor of the same shape and dtype from `source`.
 
-    None is a neighbour that does not exist: nothing is sent there, and zeros come from there.
-    Derivative: the gradient goes to `source`, and the one of `dest` comes back.
+    None means that there is no neighbour: nothing is sent, and zeros are received. Derivative: the
+    gradient is sent to `source`, and the gradient of `dest` is received.
     """
     comm = world(comm)
     nobody = mpi().PROC_NULL

@@ -1,7 +1,7 @@
-"""The processes of a job: who is there, and how one that fails ends all.
+"""The processes of a job, and ending all of them when one fails.
 
-Invariant: an exception that nobody catches on one rank prints its traceback and ends every process
-of the job with a status that is not 0.
+Invariant: an uncaught exception on one rank prints its traceback and ends every process of the job
+with a nonzero status.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ class MissingMPIError(FerrogradError, ImportError):
 
 _LOADED: list[Any] = []
 
-#: Settings of Open MPI, read when it starts; what the environment says of them goes first. Its
-#: non-blocking sums of arrays in place go down and up a tree, which takes two to three times as
-#: long for megabytes as a ring (1). A rank that waits turns in its loop; where others compute on
-#: its core, it must let them, or a small message takes a time slice of the system, milliseconds.
+#: Settings of Open MPI, read when it starts; the environment has priority. By default, non-blocking
+#: in-place sums use a tree, which takes two to three times as long for megabytes as a ring (1). A
+#: waiting rank spins; if others compute on its core, it must yield, or a small message takes a time
+#: slice of the system, which is milliseconds.
 SETTINGS = {
     "OMPI_MCA_coll_libnbc_iallreduce_algorithm": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
 
-#: Seconds that a traceback gets to come before the report of MPI.
+#: Seconds to wait so that a traceback is printed before the report of MPI.
 FIRST = 0.3
 
 
@@ -69,11 +69,12 @@ def _end_together() -> None:
 
 
 def _watch_exits() -> None:
-    """Ends the job where the interpreter ends this process by `SystemExit` with a status.
+    """Ends the job if `SystemExit` with a status ends this process.
 
-    No hook is called for that exception, but the interpreter asks it for its `code` when no Python
-    code runs any more; a program that catches it and asks is a caller. So `code` becomes a property
-    of the class, by the dictionary behind its `__dict__`; what it gives and takes stays the same.
+    No hook is called for this exception, but the interpreter reads its `code` when no Python code
+    runs any more. If a program catches the exception and reads `code`, there is a calling frame. So
+    `code` becomes a property of the class, set in the dictionary of its `__dict__`; its values do
+    not change.
     """
     names = get_referents(SystemExit.__dict__)[0]
     member = names["code"]
@@ -107,7 +108,7 @@ def _replace_exit() -> None:
 
 
 def _has_caller() -> bool:
-    """Whether Python code called the function that asks."""
+    """Whether Python code called the calling function."""
     try:
         sys._getframe(2)
     except ValueError:
@@ -116,7 +117,7 @@ def _has_caller() -> bool:
 
 
 def _is_alone() -> bool:
-    """Whether there is no other process to end."""
+    """Whether this is the only process."""
     return bool(_LOADED[0].Is_finalized() or _LOADED[0].COMM_WORLD.Get_size() == 1)
 
 
@@ -128,7 +129,7 @@ def _shown() -> str:
 def _abort(status: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    sleep(FIRST)  # What was printed is on its way through mpiexec, which reports the end by itself.
+    sleep(FIRST)  # Printed text is still in transit through mpiexec, which reports the end itself.
     _LOADED[0].COMM_WORLD.Abort(status)
     os._exit(status)
 
@@ -156,7 +157,7 @@ def get_rank(comm: Any = None) -> int:
 
 
 def get_world_size(comm: Any = None) -> int:
-    """How many processes there are."""
+    """The number of processes."""
     size: int = world(comm).Get_size()
     return size
 

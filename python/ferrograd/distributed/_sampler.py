@@ -1,7 +1,7 @@
-"""Which rank gets which part of a batch.
+"""The part of a batch for each rank.
 
-Invariant: all ranks have as many batches as one rank alone, and their parts together are its
-batches in their order.
+Invariant: all ranks have as many batches as a single rank, and their parts together are its batches
+in order.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class DistributedBatchSampler(Sampler[list[int]]):
 
     The parts of a batch differ by at most one sample in size, and may be empty. Every rank must
     draw the same batches: give the sampler that is split a generator with the same seed on all
-    ranks. As the number of batches does not depend on that of ranks, a loader's state that one job
-    saved is a state for a job with more or fewer ranks.
+    ranks. The number of batches does not depend on the number of ranks, so a saved state of a
+    loader can be loaded with more or fewer ranks.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class DistributedBatchSampler(Sampler[list[int]]):
 
 
 def batch_weight(count: int, comm: Any = None) -> float:
-    """What to multiply a rank's mean loss by where ranks have different numbers of samples.
+    """The factor for a rank's mean loss if ranks have different numbers of samples.
 
-    It is `ranks * count / total`, so that the mean over ranks, which `DataParallel` takes of
-    gradients, is the mean over all samples. Every rank calls it, with the number of its samples.
+    It is `ranks * count / total`, so that the mean of gradients over ranks (`DataParallel`) is the
+    mean over all samples. Every rank calls it, with the number of its samples.
     """
     comm = world(comm)
     total = int(together("batch_weight", comm, count).sum())

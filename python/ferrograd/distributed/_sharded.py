@@ -1,7 +1,7 @@
-"""Optimisers whose state is shared out over the ranks.
+"""Optimisers whose state is sharded over the ranks.
 
-Invariant: after a step every rank has the same parameters, those that the optimiser alone would
-have made; a rank keeps the state of its own part only.
+Invariant: after a step every rank has the same parameters as with the unsharded optimiser; a rank
+keeps the state of its part only.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from ferrograd.optim._optimizer import Optimizer
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """An optimiser of which every rank keeps the state of a part of the parameters.
+    """An optimiser in which every rank keeps the state of a part of the parameters.
 
     `params` are parameters or groups, `optimizer_class` is a class of `fg.optim`, `defaults` its
-    options. Each rank updates its part, then all ranks get all parts, gathered in messages of at
-    most about 25 megabytes of each rank. Gradients must be equal on all ranks, as `DataParallel`
-    makes them. Schedulers change the options as of any optimiser. `bytes_sent` and `messages_sent`
-    count what steps of this rank have handed to MPI.
+    options. Each rank updates its part. Then all parts are gathered on all ranks, in messages of at
+    most about 25 megabytes from each rank. Gradients must be equal on all ranks, as with
+    `DataParallel`. Schedulers work as with any optimiser. `bytes_sent` and `messages_sent` count
+    the bytes and messages of steps of this rank.
 
-    `state_dict()`, called on every rank, is the whole state, as the optimiser alone would have it,
-    so another number of ranks can load it. For a file that one rank writes, all ranks call
-    `consolidate_state_dict()` first.
+    `state_dict()`, called on every rank, returns the whole state of the unsharded optimiser, so
+    another number of ranks can load it. Before one rank writes a file, all ranks call
+    `consolidate_state_dict()`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return loss
 
     def _exchange(self, parts: list[list[Tensor]]) -> None:
-        """Gives every rank the parameters of all parts; each has updated its own."""
+        """Exchanges the parameters of all parts; each rank has updated its part."""
         sizes = [sum(p.numel() for p in part) for part in parts]
         kind = next(p.dtype for part in parts for p in part)
         everyone, rank = np.empty(sum(sizes), kind), self._comm.Get_rank()
@@ -114,9 +114,9 @@ class ZeroRedundancyOptimizer(Optimizer):
             own.update({k: v for k, v in group.items() if k not in ("params", "param_names")})
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Gives rank `to` the whole state, which its `state_dict()` is until the next step.
+        """Gathers the whole state on rank `to`, for its `state_dict()` until the next step.
 
-        All ranks call it; then that rank may save without the others.
+        All ranks call it; then rank `to` may save without the others.
         """
         to = checked_rank("consolidate_state_dict", "to", to, self._comm)
         whole = self.state_dict()
@@ -140,7 +140,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             self.state = self.optimizer.state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes this rank's part of a whole state."""
+        """Loads this rank's part of a whole state."""
         self._whole = None
         groups = state_dict["param_groups"]
         super().load_state_dict({"state": {}, "param_groups": groups})
@@ -171,7 +171,7 @@ def _shares(sizes: list[int], ranks: int) -> list[int]:
 def _messages(
     params: list[Tensor], owners: list[int], ranks: int, limit: int = 25_000_000
 ) -> list[list[list[Tensor]]]:
-    """What is gathered at once: parameters of one dtype, of each rank up to `limit` bytes."""
+    """The messages: parameters of one dtype, up to `limit` bytes from each rank."""
     made: list[list[list[Tensor]]] = []
     for kind in sorted({p.dtype for p in params}, key=str):
         chunks: list[list[list[Tensor]]] = [[] for _ in range(ranks)]

@@ -1,6 +1,6 @@
-"""Discrete Fourier, cosine and sine transforms: NumPy's and SciPy's names, on tensors.
+"""Discrete Fourier, cosine and sine transforms of tensors, with NumPy's and SciPy's names.
 
-Transforms are operations of the core, whose derivatives are again transforms.
+Transforms are operations of the core, and their derivatives are transforms, too.
 
 >>> import ferrograd as fg
 >>> x = fg.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)

@@ -31,7 +31,7 @@ def _points(op: str, n: Any) -> int:
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of `fft` of `n` points `d` apart: `[0, 1, …, -2, -1] / (d n)`.
+    """The frequencies of `fft` of `n` points with spacing `d`: `[0, 1, …, -2, -1] / (d n)`.
 
     `d` may be a tensor and then has a derivative. Errors: `ArgumentError` for an `n` that is no
     positive integer.
@@ -46,7 +46,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> T
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of `rfft` of `n` points `d` apart: `[0, 1, …, n // 2] / (d n)`.
+    """The frequencies of `rfft` of `n` points with spacing `d`: `[0, 1, …, n // 2] / (d n)`.
 
     `d` may be a tensor and then has a derivative. Errors: `ArgumentError` for an `n` that is no
     positive integer.
@@ -60,10 +60,11 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 
 
 def next_fast_len(target: int, real: bool = False) -> int:
-    """The smallest length from `target` on that is a product of small primes.
+    """The smallest length not below `target` that is a product of small primes.
 
-    Of 2, 3, 5, 7 and 11, or with real=True of 2, 3 and 5, as SciPy's of the same name. Pad to it
-    before a transform whose length may be chosen. Errors: `ArgumentError` for a negative target.
+    The primes are 2, 3, 5, 7 and 11, or with real=True 2, 3 and 5, as in SciPy's function. Pad the
+    input to this length before a transform if the length is free. Errors: `ArgumentError` for a
+    negative target.
 
     >>> import ferrograd as fg
     >>> fg.fft.next_fast_len(10007)

@@ -82,9 +82,9 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose `stft` is nearest to the input, of `length` samples if that is given.
+    """The signal whose `stft` is nearest to the input; `length` is its number of samples, if given.
 
-    Errors: `ArgumentError` where the squared windows of all frames add up to zero.
+    Errors: `ArgumentError` if the squared windows of all frames sum to zero anywhere.
 
     >>> import ferrograd as fg
     >>> x = fg.arange(16.0)

@@ -1,6 +1,6 @@
-"""Calls of modules with other parameters, and gradients beside values.
+"""Calls of modules with other parameters, and gradients together with values.
 
-Invariant: after a call, also one that raises, a module has the tensors it had.
+Invariant: after a call, also one that raises, a module has its previous tensors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
-    """A function that gives the gradient and then the value; with `has_aux`, (value, aux).
+    """Returns a function that gives (gradient, value); with `has_aux`, (gradient, (value, aux)).
 
     >>> import ferrograd as fg
     >>> slope, value = fg.func.grad_and_value(lambda x: (x * x).sum())(fg.tensor([3.0]))
@@ -46,13 +46,13 @@ def functional_call(
 ) -> Any:
     """Calls a module with other tensors in place of its parameters and buffers.
 
-    Names are those of `named_parameters()` and `named_buffers()`; what is not named stays the
-    module's own. The tensors may have a history, which gradients follow: a step of gradient descent
-    can itself be differentiated. `args` is a tuple, or one argument. With `tie_weights` a tensor
-    that the module holds under several names is replaced under all of them; `strict` asks for all
-    names. A buffer that the module replaces in the call is not written to the module.
-    Errors: `ArgumentError` for a name that the module has not, `ArgumentTypeError` for what is no
-    tensor.
+    Names are those of `named_parameters()` and `named_buffers()`; other tensors of the module are
+    not replaced. The new tensors may have a history, and gradients flow through it, so a step of
+    gradient descent can be differentiated. `args` is a tuple, or one argument. With `tie_weights`,
+    a tensor with several names in the module is replaced under all of them. `strict` requires all
+    names. A buffer that the module replaces during the call is not written to the module.
+    Errors: `ArgumentError` for a name that the module does not have, `ArgumentTypeError` for a
+    value that is not a tensor.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.Linear(2, 1)
@@ -98,7 +98,7 @@ def _merged(given: Any) -> dict[str, Any]:
 
 
 def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
-    """The table and the key of every name; a shared module has a place for each of its names."""
+    """The table and the key of every name; a shared module has an entry for each of its names."""
     from ferrograd.nn._compiled_members import join, module_of
 
     found: dict[str, tuple[dict[str, Any], str]] = {}

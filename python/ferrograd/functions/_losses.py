@@ -95,8 +95,8 @@ class FocalLoss(CustomFunction):
     dx = -g s α_t (1 - p_t)^γ (γ p_t (-ln p_t) + 1 - p_t) with s = 2t - 1, divided by the number of
     elements for "mean"; the target has no gradient. Computed through softplus, so large logits
     neither overflow nor lose digits. γ = 0 and α = ½ give half the cross-entropy.
-    Shapes: logits and targets agree; the result is 0-d, or their shape for "none". Dtypes: float
-    logits; targets of any dtype holding 0 and 1. Differentiable to any order.
+    Shapes: logits and targets have the same shape; the result is 0-d, or has this shape for "none".
+    Dtypes: float logits; targets of any dtype with the values 0 and 1. Differentiable to any order.
     Errors: `ArgumentError` for γ < 0, α outside [0, 1], an unknown reduction or other targets;
     `ShapeError` for shapes.
     Source: Lin et al., Focal Loss for Dense Object Detection, 2017.

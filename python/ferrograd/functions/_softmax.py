@@ -17,8 +17,8 @@ class StableSoftmax(CustomFunction):
 
     Shapes: any with that axis, kept. Dtypes: float. Differentiable to any order: the backward uses
     the output, which keeps its history. A row of -inf only gives NaN.
-    Errors: `AxisError` for an axis that the input does not have, `ArgumentTypeError` for one that
-    is no integer.
+    Errors: `AxisError` for an axis that the input does not have, `ArgumentTypeError` for an axis
+    that is not an integer.
 
     >>> import ferrograd as fg
     >>> fg.functions.StableSoftmax(axis=0)(fg.tensor([1000.0, 1000.0])).tolist()

@@ -1,7 +1,7 @@
 """`AutogradFunction`: the base of every functor (document 001).
 
-Invariant: a result requires grad when this thread records and some input does; otherwise there is
-no node, and a graph scope still lists the call.
+Invariant: a result requires grad if this thread records and any input requires grad. Otherwise no
+node is made, but a graph scope still lists the call.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from ferrograd.functors._recorded_call import Backward, Op, function, registrati
 
 
 class AutogradFunction:
-    """An operation on tensors with a derivative of its own: subclass it and call the instance.
+    """An operation on tensors with its own derivative: subclass it and call the instance.
 
-    A subclass defines static `build_forward(...)`, which ends in a call of `run`, and static
-    `build_backward(op)`, which returns one gradient or None for each input. Instances carry no
+    A subclass defines static `build_forward(...)`, which ends with a call of `run`, and static
+    `build_backward(op)`, which returns one gradient or None for each input. Instances have no
     state.
 
     >>> import ferrograd as fg
@@ -60,15 +60,15 @@ class AutogradFunction:
         backward_fn: Backward | None = None,
         name: str | None = None,
     ) -> Tensor:
-        """Computes one output with `forward_fn()`, recording off, and records the call as one node.
+        """Computes one output with `forward_fn()`, unrecorded, and records the call as one node.
 
-        `backward_fn(op)` sees `op.inputs op.outputs op.attrs op.grad_outputs` and returns one
-        gradient or None for each input; left out, it is the class's `build_backward`. The node
-        carries the class's name and `attrs` (`out.grad_fn.attrs`), the output carries `name`.
-        Differentiable again when `backward_fn` uses tensor operations on what `op` holds.
+        `backward_fn(op)` reads `op.inputs`, `op.outputs`, `op.attrs` and `op.grad_outputs`, and
+        returns one gradient or None for each input. The default is the class's `build_backward`.
+        The node has the class's name and `attrs` (`out.grad_fn.attrs`); the output has `name`.
+        Higher derivatives work if `backward_fn` uses tensor operations on the attributes of `op`.
 
-        Errors: `ArgumentTypeError` for null inputs or functions, `ContractError` when a function
-        returns null, `ShapeError` for gradients of the wrong number or shape.
+        Errors: `ArgumentTypeError` for null inputs or functions, `ContractError` if a function
+        returns null, `ShapeError` for a wrong number or wrong shapes of gradients.
         """
         if backward_fn is None:
             backward_fn = cls._rule()
@@ -85,12 +85,11 @@ class AutogradFunction:
     ) -> None:
         """Makes one node the producer of outputs that are already computed.
 
-        The rule is as for `run`. The outputs must be fresh: computed with recording off, or
-        detached. When nothing is to be recorded they stay as they are. `name` names the first
-        output.
+        The rule is as for `run`. The outputs must be fresh: computed without recording, or
+        detached. If nothing is recorded, they do not change. `name` names the first output.
 
-        Errors: those of `run`; `CycleError` when an input depends on an output, `GradientError`
-        when an output has a producer or is a leaf that requires grad.
+        Errors: those of `run`; `CycleError` if an input depends on an output, `GradientError` if an
+        output has a producer or is a leaf that requires grad.
         """
         op = f"{cls.__name__}.register_op"
         given, made = tensors(op, "inputs", inputs), tensors(op, "outputs", outputs)
@@ -107,7 +106,7 @@ class AutogradFunction:
 
     @classmethod
     def _rule(cls) -> Backward:
-        """The class's own rule, for a call that gives none."""
+        """The class's rule, for a call without one."""
         rule: Backward | None = getattr(cls, "build_backward", None)
         if rule is None:
             raise ArgumentTypeError(
@@ -123,7 +122,7 @@ class AutogradFunction:
 
 
 def _check_outputs(op: str, inputs: list[Tensor], outputs: list[Tensor]) -> None:
-    """Refuses an output that an input depends on, or that has a place in a graph already."""
+    """Refuses an output on which an input depends, or that is already part of a graph."""
     for k, out in enumerate(outputs):
         for i, x in enumerate(inputs):
             if x is out:

@@ -10,7 +10,7 @@ from functools import cache
 from typing import ClassVar
 
 from ferrograd import _core
-from ferrograd._core import Tensor, grad
+from ferrograd._core import Tensor, _grad
 from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operations import (
@@ -34,16 +34,16 @@ def _operands() -> dict[str, list[str]]:
 
 
 class _Builtin(AutogradFunction):
-    """A functor whose rule is the core's."""
+    """A functor whose rule is implemented in the core."""
 
     build_forward: ClassVar[Callable[..., Tensor]]
 
     @classmethod
     def build_backward(cls, op: Op) -> list[Tensor | None]:  # type: ignore[override]
-        """The gradients that the core's rule gives for this operation.
+        """The gradients of this operation by the core's rule.
 
         `op` is an `Op` with inputs, attributes (a dict of keywords) and output gradients; the
-        result is recorded when this thread records.
+        result is recorded if this thread records.
         """
         recorded = _core.is_grad_enabled()
         inputs = [x if x.requires_grad and recorded else x.detach() for x in op.inputs]
@@ -52,7 +52,7 @@ class _Builtin(AutogradFunction):
             named = dict(zip(_operands()[cls.build_forward.__name__], inputs, strict=True))
             out = cls.build_forward(**named, **(op.attrs or {}))
         with set_grad_enabled(recorded):
-            found = grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
+            found = _grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
         return list(found)
 
 

@@ -1,8 +1,7 @@
 """Functors that scale, multiply and sum along one axis, or along all but one.
 
 A slice is a tensor without one of its axes; a fiber is as for `add_fiber`. Invariant: a call is one
-node, whose `grad_fn.attrs` is a dict of the call's attributes, and its derivative is recorded in
-turn.
+node, `grad_fn.attrs` is a dict of the call's attributes, and the derivative is also recorded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Functors of networks: activations, normalisation, attention, embeddings, losses of classes.
 
-Invariant: a call is one node whose `grad_fn.attrs` is a dict of the call's attributes. Its rule
-computes the operation again, recorded, so that it is right at every order.
+Invariant: a call is one node, and `grad_fn.attrs` is a dict of the call's attributes. Its rule
+computes the operation again with recording on, so derivatives of every order are right.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ferrograd import _core
-from ferrograd._core import Tensor, grad
+from ferrograd._core import Tensor, _grad
 from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.errors import ArgumentError
 from ferrograd.functors._base import AutogradFunction
@@ -41,7 +41,7 @@ class _Known(AutogradFunction):
             out = cls.formula(*inputs, **op.attrs)
         with set_grad_enabled(recorded):
             leaves = [inputs[i] for i in wanted]
-            found = grad(out, leaves, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
+            found = _grad(out, leaves, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
         given: list[Tensor | None] = [None] * len(inputs)
         for i, gradient in zip(wanted, found, strict=True):
             given[i] = gradient
@@ -140,9 +140,9 @@ class RmsNorm(_Known):
 
 
 class Rope(_Known):
-    """Rotary positions, as `nn.functional.rope`: pairs of the last axis turn with the position.
+    """Rotary positions, as `nn.functional.rope`: rotates pairs of the last axis by the position.
 
-    x is (…, L, E) with an even E; `positions`, (L), count from 0 unless given.
+    x is (…, L, E) with an even E; `positions`, (L), default to 0, 1, 2, ….
 
     >>> import ferrograd as fg
     >>> fg.functors.rope(fg.ones(1, 2)).tolist()
@@ -189,10 +189,10 @@ class Embedding(_Known):
 
 
 class Sdpa(_Known):
-    """`sdpa(q, k, v, mask) = softmax(q kᵀ / √E, where the mask is true) v`.
+    """`sdpa(q, k, v, mask) = softmax(q kᵀ / √E) v`, over the keys where the mask is true.
 
-    q is (…, L, E), k (…, S, E), v (…, S, V); a boolean mask (L, S) says which keys are seen, floats
-    are added.
+    q is (…, L, E), k (…, S, E), v (…, S, V); a boolean mask (L, S) selects keys, a float mask is
+    added.
 
     >>> import ferrograd as fg
     >>> fg.functors.sdpa(fg.ones(1, 2), fg.ones(3, 2), fg.ones(3, 1)).tolist()
@@ -229,7 +229,7 @@ class Concat(_Known):
 
 
 class Transpose(_Known):
-    """`transpose(x, ndim)`: the first `ndim` axes behind the others. Derivative: the way back.
+    """`transpose(x, ndim)`: moves the first `ndim` axes to the end. Derivative: the inverse.
 
     >>> import ferrograd as fg
     >>> fg.functors.transpose(fg.ones(2, 3, 4), 1).shape
@@ -238,7 +238,7 @@ class Transpose(_Known):
 
     @staticmethod
     def formula(x: Tensor, ndim: int) -> Tensor:
-        """The operation of the core, in memory of its own."""
+        """The operation of the core, with its own memory."""
         return x.permute((*range(ndim, x.ndim), *range(ndim))).clone()
 
     @staticmethod
@@ -250,9 +250,9 @@ class Transpose(_Known):
 
 
 class CrossEntropy(_Known):
-    """`scale Σ` of the cross entropies of logits (classes, …) against class numbers (…).
+    """`scale Σ` of the cross entropies of logits (classes, …) and class indices (…).
 
-    Classes are axis 0; numbers that are `ignore_index` do not count. Derivative:
+    Axis 0 has the classes; elements equal to `ignore_index` do not count. Derivative:
     `scale g (softmax(x) - onehot(labels))`.
 
     >>> import ferrograd as fg

@@ -1,7 +1,7 @@
 """Functors of scaled products, norms and squares.
 
-Slices and fibers that are multiplied or summed: `_fibers.py`. Invariant: as there, a call is one
-node whose `grad_fn.attrs` is a dict of the call's attributes.
+`_fibers.py` multiplies and sums slices and fibers. Invariant: a call is one node, and
+`grad_fn.attrs` is a dict of the call's attributes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Multiply(AutogradFunction):
 
 
 class ScaleFiber(AutogradFunction):
-    """`alpha fiber[i_axis, i_batch…]` at every place `i` of a tensor of the shape that is given.
+    """`alpha fiber[i_axis, i_batch…]` at every index `i` of a tensor of the given shape.
 
     The fiber has the size of one axis, then the last `batch_ndim` axes. Derivative: `sum_fiber` of
     `alpha g`. Errors: `ShapeError` for a fiber that does not fit the shape.

@@ -1,6 +1,6 @@
-"""One recorded call of a functor or of a module with its own backward.
+"""A recorded call of a functor, or of a module with its own backward.
 
-Invariant: an operation keeps its inputs and outputs as saved values of its node, nowhere else.
+Invariant: an operation keeps its inputs and outputs only as saved values of its node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ferrograd._core import CustomFunction, FunctionContext, Tensor
 from ferrograd._tensor.sequences import listed
 from ferrograd.errors import ArgumentTypeError, ShapeError
 
-#: What a backward function returns: one gradient or None for each input.
+#: The result of a backward function: one gradient or None for each input.
 Gradients = Sequence[Any] | Any
 Backward = Callable[["Op"], Gradients]
 
@@ -22,11 +22,11 @@ def _tuple(what: str, values: Any) -> tuple[Any, ...]:
 
 
 class Op:
-    """An operation as its backward function sees it.
+    """The operation that is passed to a backward function.
 
-    `inputs` and `outputs` are tuples of tensors with their history, `attrs` is what the call was
-    given, `grad_outputs` has one gradient for each output, and `needs_input_grad` one flag for each
-    input. The gradients that a backward function returns follow `inputs`.
+    `inputs` and `outputs` are tuples of tensors with their history, `attrs` has the attributes of
+    the call, `grad_outputs` has one gradient for each output, and `needs_input_grad` one flag for
+    each input. A backward function returns its gradients in the order of `inputs`.
     """
 
     __slots__ = ("attrs", "grad_outputs", "inputs", "name", "needs_input_grad", "outputs")
@@ -53,7 +53,7 @@ class Op:
 
 
 class Registration(CustomFunction):
-    """A rule for outputs that exist already: they move to the node, as if changed in place."""
+    """A rule for existing outputs: they become outputs of the node, as after an in-place change."""
 
     def __init__(self, attrs: Any, count: int, backward_fn: Backward) -> None:
         self.attrs = attrs
@@ -90,7 +90,7 @@ _REGISTRATIONS: dict[str, type[Registration]] = {}
 
 
 def registration(name: str) -> type[Registration]:
-    """The class whose name the nodes of an operation carry."""
+    """The class that names the nodes of an operation."""
     found = _REGISTRATIONS.get(name)
     if found is None:
         found = _REGISTRATIONS[name] = type(

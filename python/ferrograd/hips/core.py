@@ -27,7 +27,7 @@ from ferrograd.hips.tracer import getval as getval, isbox as isbox
 
 
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
-    """`(pull, value)` of a function at a point; masks and whole numbers have zero derivatives.
+    """`(pull, value)` of a function at a point; booleans and integers have zero derivatives.
 
     >>> from ferrograd.core import make_vjp
     >>> pull, value = make_vjp(lambda x: x**2, 3.0)
@@ -39,6 +39,6 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """The function that gives `(value, change)` in a direction."""
+    """Returns a function that gives `(value, change)` in a direction."""
     push: Callable[[Any], tuple[Any, Any]] = transforms.make_jvp(fun)(x)
     return push

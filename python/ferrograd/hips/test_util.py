@@ -46,7 +46,7 @@ def check_grads(
 
 
 def _float(value: Any) -> Any:
-    """Integers as floats, as far as they are the whole argument."""
+    """Converts an integer argument to a float."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -73,7 +73,7 @@ def combo_check(fun: Callable[..., Any], *args: Any, **options: Any) -> Callable
 
 
 def scalar_close(a: float, b: float) -> bool:
-    """Whether two numbers agree up to rounding of differences."""
+    """Whether two numbers agree up to the error of finite differences."""
     return bool(abs(a - b) < TOL or abs(a - b) / abs(a + b) < RTOL)
 
 

@@ -1,7 +1,7 @@
-"""What a function under differentiation can ask about its values, and traces of what it calls.
+"""Queries about values under differentiation, and traces of the operations of a function.
 
-Invariant: a trace lists the operations of a function in the order of their calls; what a backward
-pass computes is not among them.
+Invariant: a trace lists the operations of a function in the order of their calls, without those of
+backward passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ferrograd.extend import (
 
 
 def isbox(x: Any) -> bool:
-    """Whether what is computed from this value is recorded."""
+    """Whether operations on this value are recorded."""
     return isinstance(x, Tensor) and bool(x.requires_grad) and is_grad_enabled()
 
 
@@ -38,11 +38,11 @@ def getval(x: Any) -> Any:
 
 
 class Node:
-    """One operation of a trace; derive a class that keeps what it needs.
+    """One operation of a trace; derive a class that keeps the needed data.
 
-    Its `__init__` takes the value, the operation (of which `__name__` is the name), its arguments
-    and keywords as values, which arguments came from other nodes, and these nodes; the members of
-    a list of tensors are arguments of their own. `initialize_root` takes what `new_root` is given.
+    Its `__init__` takes the value, the operation (`__name__` is its name), its arguments and
+    keywords as values, the positions of arguments from other nodes, and these nodes. The members of
+    a list of tensors are separate arguments. `initialize_root` takes the arguments of `new_root`.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class Node:
         raise NotImplementedError("Node: define __init__ in a class of your own")
 
     def initialize_root(self, *args: Any, **kwargs: Any) -> None:
-        """What the input of the function keeps."""
+        """Sets the attributes of the root node."""
         raise NotImplementedError("Node: define initialize_root in a class of your own")
 
     @classmethod

@@ -11,7 +11,7 @@ from ferrograd.transforms import check_grads
 
 
 def subvals(x: Sequence[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
-    """The sequence as a tuple, with `value` at place `index` for each pair `(index, value)`."""
+    """The sequence as a tuple, with `value` at `index` for each pair `(index, value)`."""
     new = listed("subvals", "x", x)
     for index, value in pairs:
         new[index] = value
@@ -19,7 +19,7 @@ def subvals(x: Sequence[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ..
 
 
 def subval(x: Sequence[Any], i: int, v: Any) -> tuple[Any, ...]:
-    """The sequence as a tuple, with `v` at place `i`."""
+    """The sequence as a tuple, with `v` at index `i`."""
     return subvals(x, [(i, v)])
 
 

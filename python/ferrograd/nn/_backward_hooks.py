@@ -1,7 +1,7 @@
-"""The two places of a call that its backward pass comes by: its results, and its arguments.
+"""Backward hooks of modules: nodes at the results and at the arguments of a call.
 
 Invariant: hooks are called once for each pass that reaches the results, in the order of
-registration; without them there are no such nodes.
+registration. Without hooks there are no such nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Gradients = tuple[Tensor | None, ...]
 
 
 class _Boundary(Function):
-    """Tensors as they are; in a backward pass the gradients that a function answers."""
+    """Passes tensors through; in a backward pass, a function may replace the gradients."""
 
     @staticmethod
     def forward(ctx: Any, reached: Callable[[Gradients], Gradients], *tensors: Tensor) -> Any:
@@ -42,7 +42,7 @@ class Around:
         self.after = [hook for hook, _ in hooks.after_backward.values()]
         self.count = 0
         self.places: list[int] = []
-        #: What came to the results; None while no pass is between them and the arguments.
+        #: The gradients of the results; None unless a pass is between results and arguments.
         self.grad_output: Gradients | None = None
 
     @classmethod
@@ -52,7 +52,7 @@ class Around:
         return cls(module, hooks) if wanted and is_grad_enabled() else None
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments; tensors that require grad are behind a node."""
+        """The arguments; tensors that require grad become outputs of a node."""
         self.count = len(args)
         made, self.places, given = _behind(self._at_arguments, args)
         return tuple(made) if given else args
@@ -91,7 +91,7 @@ class Around:
 def _behind(
     reached: Callable[[Gradients], Gradients], values: Any
 ) -> tuple[list[Any], list[int], bool]:
-    """The values, behind one node where they require grad; where they do; whether any does."""
+    """The values as outputs of one node, the positions of tensors with grad, whether any has."""
     made = list(values)
     places = [i for i, x in enumerate(made) if isinstance(x, Tensor) and x.requires_grad]
     if places:

@@ -1,4 +1,4 @@
-"""What counts as a module among the members of one.
+"""The members of a module that count as modules.
 
 Invariant: a compiled module is a member like the module, with the same names of parameters.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def module_of(member: Any) -> Module:
-    """The module of a member: itself, or what it is compiled of."""
+    """The module of a member: the member itself, or the module that it compiles."""
     while isinstance(member, _Replayed):
         member = member.__wrapped__  # type: ignore[attr-defined]
     return member  # type: ignore[no-any-return]
@@ -27,7 +27,7 @@ def join(prefix: str, name: str) -> str:
 
 
 class Unsized(dict[str, Any]):
-    """The parameters of a layer whose sizes are not known: whoever lists them gets an error."""
+    """The parameters of a layer with unknown sizes: listing them raises."""
 
     def __init__(self, op: str) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""A module with a backward of its own: one node for the whole call (document 001).
+"""A module with its own backward: one node for the whole call (document 001).
 
-Invariant: what the forward calls is not recorded, and the result requires grad exactly when any
+Invariant: operations of the forward are not recorded, and the result requires grad exactly when any
 operation on the same inputs would.
 """
 
@@ -20,14 +20,14 @@ def wrap_forward(
     inputs_fn: Callable[[], Sequence[Tensor]],
     backward_fn: Callable[[Op], Any],
 ) -> Tensor:
-    """Runs `forward_fn(input)` with recording off and records the whole call as one node.
+    """Runs `forward_fn(input)` without recording, and records the whole call as one node.
 
-    `inputs_fn()`, called after the forward, lists everything that needs a gradient; it must contain
-    `input`, and is what `backward_fn(op)` sees as `op.inputs`. `backward_fn` returns one gradient
-    or None for each. The node owns what its backward needs, so the module may go away.
-    Errors: `ArgumentTypeError` for a null input or function, `ArgumentError` when the inputs lack
-    `input`, `ContractError` when the forward or the backward returns null, `ShapeError` for
-    gradients of the wrong number or shape.
+    `inputs_fn()`, called after the forward, lists all tensors that need a gradient. The list must
+    contain `input`; `backward_fn(op)` gets it as `op.inputs` and returns one gradient or None for
+    each. The node owns everything that its backward needs, so the module may be deleted.
+    Errors: `ArgumentTypeError` for a null input or function, `ArgumentError` if the inputs do not
+    contain `input`, `ContractError` if the forward or the backward returns null, `ShapeError` for a
+    wrong number or wrong shapes of gradients.
     Source: document 001, wrap_forward.
 
     >>> import ferrograd as fg
@@ -51,7 +51,7 @@ def wrap_forward(
         return _wrap_forward(type(self), input, forward_fn, inputs_fn, backward_fn)
     except Exception as error:
         inner = error.__traceback__.tb_next if error.__traceback__ else None
-        # Refusals of the core have no frame of their own; a frame is that of one of the functions.
+        # Errors of the core have no Python frame; a frame belongs to one of the functions.
         if inner and inner.tb_frame.f_code is not getattr(inputs_fn, "__code__", None):
             error.add_note(f"raised in the forward of {type(self).__name__}")
         raise

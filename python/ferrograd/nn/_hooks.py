@@ -18,7 +18,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Forwards(Protocol[P, R_co]):
-    """What has a forward: calling it takes and gives the same."""
+    """An object with a forward: a call has the same arguments and results."""
 
     def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """The forward."""
@@ -29,7 +29,7 @@ _NUMBERS = count()
 
 
 class Hooks:
-    """The hooks of one module, by their numbers; each with whether it takes keywords."""
+    """The hooks of one module by number, each with a flag for keyword arguments."""
 
     def __init__(self) -> None:
         self.before: dict[int, tuple[Hook, bool]] = {}
@@ -46,11 +46,11 @@ class Hooks:
         self.always: set[int] = set()
 
     def __bool__(self) -> bool:
-        """Whether a call has to look at them."""
+        """Whether a call has to run hooks."""
         return bool(self.before or self.after or self.before_backward or self.after_backward)
 
     def tables(self) -> tuple[dict[int, tuple[Hook, bool]], ...]:
-        """What a recorded call depends on."""
+        """The tables on which a traced call depends."""
         return self.before, self.after, self.before_backward, self.after_backward
 
 
@@ -94,7 +94,7 @@ def register(
 
 
 def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The forward between its hooks; what they return replaces arguments or the result."""
+    """Runs the hooks and forward; hooks may replace arguments or the result."""
     ran: set[int] = set()
     out = None
     try:
@@ -151,10 +151,11 @@ class Hooked:
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Calls `hook(module, args)` before each forward; what it returns replaces the arguments.
+        """Calls `hook(module, args)` before each forward; its result replaces the arguments.
 
-        A value that is no tuple is the one argument; None changes nothing. With `with_kwargs`, the
-        call is `hook(module, args, kwargs)` and the answer `(args, kwargs)` or None.
+        A result that is not a tuple is the single argument; None changes nothing. With
+        `with_kwargs`, the call is `hook(module, args, kwargs)` and the result is `(args, kwargs)`
+        or None.
         """
         hooks = self._own_hooks()
         return register(hooks, hooks.before, hook, prepend, with_kwargs)
@@ -185,21 +186,21 @@ class Hooked:
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls `hook(module, grad_output)` when the gradients of the module's results are there.
+        """Calls `hook(module, grad_output)` when the gradients of the results are complete.
 
-        `grad_output` is a tuple with an entry, or None, for each tensor among the results. An
-        answer, a tensor or a tuple, takes its place. A hook of a compiled call, like all Python
-        code, runs when that is recorded, and not in its replays.
+        `grad_output` is a tuple with an entry, or None, for each tensor among the results. A
+        returned tensor or tuple replaces it. A hook in a compiled function, like all Python code,
+        runs during the trace only.
         """
         hooks = self._own_hooks()
         return register(hooks, hooks.before_backward, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls `hook(module, grad_input, grad_output)` when the module's backward pass is done.
+        """Calls `hook(module, grad_input, grad_output)` after the module's backward pass.
 
         `grad_input` is a tuple with an entry for each positional argument of forward: its gradient,
-        or None for what gets none. An answer takes its place. Where no argument requires grad, the
-        hook is called when the gradients of the results are there.
+        or None. A returned value replaces it. If no argument requires grad, the hook is called when
+        the gradients of the results are complete.
 
         >>> import ferrograd as fg
         >>> layer = fg.nn.Tanh()
@@ -223,7 +224,7 @@ class Hooked:
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(module, state_dict, prefix, local_metadata)`, which may change the dict.
 
-        It is called when the entries of the module and of all below it are there.
+        It is called after the entries of the module and its children were added.
         """
         hooks = self._own_hooks()
         return register(hooks, hooks.after_state, hook)
@@ -249,8 +250,8 @@ class Hooked:
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(module, report)` when a state has been loaded, once for each module.
 
-        The report has `missing_keys` and `unexpected_keys`; what the hook takes out of these lists
-        is no error. If keys are left, everything gets back what it had.
+        The report has `missing_keys` and `unexpected_keys`; keys that the hook removes are not an
+        error. If keys remain, all values are restored.
         """
         hooks = self._own_hooks()
         return register(hooks, hooks.after_load, hook)

@@ -53,7 +53,7 @@ class Module(Hooked, Walks):
         object.__setattr__(self, "name", name)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives the class the core's short ways to members and to `forward`."""
+        """Adds the core's fast paths for members and `forward` to the class."""
         super().__init_subclass__(**kwargs)
         _shorten_module(cls, Module.__getattr__, Module.__call__)
 
@@ -66,7 +66,7 @@ class Module(Hooked, Walks):
         )
 
     def __call__(self: Forwards[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Calls `forward`, between the hooks if there are any."""
+        """Calls `forward`, and the hooks before and after it."""
         hooks = self.__dict__.get("_hooks")
         if guards.recordings:
             guards.note_module(self)
@@ -79,9 +79,9 @@ class Module(Hooked, Walks):
         return self(*args, **kwargs)
 
     def compile(self, **options: Any) -> None:
-        """Compiles `forward` in place: the module's calls are replayed. Hooks run as before.
+        """Compiles `forward` in place. Hooks run as before.
 
-        `options` are those of `fg.compile`. Calling it again forgets the programs.
+        `options` are those of `fg.compile`. Another call deletes the programs.
 
         >>> import ferrograd as fg
         >>> model = fg.nn.Linear(2, 1)
@@ -104,8 +104,8 @@ class Module(Hooked, Walks):
     def register_parameter(self, name: str, parameter: Tensor | None) -> None:
         """Registers a parameter, or a leaf that requires grad, under a name.
 
-        None registers nothing: the attribute is None. Errors: `ArgumentTypeError` for anything else
-        that is no such tensor, `ArgumentError` for a name that is empty, has a dot or is taken.
+        None registers nothing: the attribute is None. Errors: `ArgumentTypeError` for any other
+        object, `ArgumentError` for a name that is empty, has a dot or is taken.
         """
         if parameter is None:
             self._check_name("_parameters", name)
@@ -120,7 +120,7 @@ class Module(Hooked, Walks):
         self._register("_parameters", name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor, persistent: bool = True) -> None:
-        """Registers a tensor that is no parameter: it never requires grad.
+        """Registers a tensor that is not a parameter: it never requires grad.
 
         A leaf that requires grad stops doing so; a result with history is refused. With
         `persistent=False` it is left out of `state_dict`.
@@ -218,7 +218,7 @@ class Module(Hooked, Walks):
                 self.__dict__.get(table, {}).pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        """Finds what is registered; only called when there is no such attribute."""
+        """Finds registered members; only called if there is no such attribute."""
         for table in _TABLES:
             found = self.__dict__.get(table, {})
             if name in found:
@@ -268,10 +268,11 @@ class Module(Hooked, Walks):
         device: str | None = None,
         non_blocking: bool = False,
     ) -> Self:
-        """Replaces parameters and float buffers by ones of another float dtype; sharing stays.
+        """Replaces parameters and float buffers by ones of another float dtype; sharing is kept.
 
-        They are new tensors without gradients: make optimisers afterwards. As PyTorch's, it takes a
-        dtype, a tensor whose dtype is meant, or a device, which is the CPU and changes nothing.
+        They are new tensors without gradients: make optimisers afterwards. As in PyTorch, the
+        argument is a dtype, a tensor with the dtype, or a device, which must be the CPU and changes
+        nothing.
 
         >>> import ferrograd as fg
         >>> fg.nn.Linear(2, 2).to(fg.device("cpu"), fg.float32).weight.dtype
@@ -310,19 +311,19 @@ class Module(Hooked, Walks):
     ) -> _state_dict.LoadReport:
         """Copies tensors or arrays into parameters and buffers, in place.
 
-        Keys that are missing or unknown are an error unless `strict` is False; shapes and dtypes
-        that do not fit always are. Everything wrong is reported at once and nothing is changed.
-        `layout="torch"` transposes the weights of linear layers, which PyTorch keeps as [out, in];
-        `layout="ferrograd"` takes them as they are. It may be left out for what PyTorch's own
-        `state_dict()` returns and for arrays and tensors of ours, which are taken as they are; a
-        dict with torch.Tensors for such weights needs it.
+        Missing and unknown keys are an error unless `strict` is False; wrong shapes and dtypes
+        always are. All errors are reported at once, and then nothing is changed. `layout="torch"`
+        transposes the weights of linear layers, which are [out, in] in PyTorch;
+        `layout="ferrograd"` does not. The default detects a `state_dict()` of PyTorch, and does not
+        transpose arrays and tensors of ferrograd. For other dicts with torch.Tensors for such
+        weights, `layout` is required.
         """
         return _state_dict.load(self, state, strict, layout)
 
     # --- display ---------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What `repr` shows of this module itself."""
+        """The text in `repr` for this module itself."""
         return ""
 
     def __repr__(self) -> str:
@@ -337,10 +338,10 @@ class Module(Hooked, Walks):
         return "\n".join([first, *children, ")"])
 
     def summary(self, *inputs: Any, **named: Any) -> Summary:
-        """A table of all modules: the shapes of their results, and how many parameters they own.
+        """A table of all modules with the shapes of their results and their numbers of parameters.
 
-        The module is called with the inputs, as after `eval()` and with recording off; modes come
-        back and no state changes. Without inputs there are no shapes.
+        The module is called with the inputs, in evaluation mode and without recording; modes are
+        restored and no state changes. Without inputs there are no shapes.
 
         >>> import ferrograd as fg
         >>> net = fg.nn.Sequential(fg.nn.Linear(3, 4), fg.nn.ReLU())

@@ -1,4 +1,4 @@
-"""`Parameter` and `Buffer`: tensors that a module registers by itself.
+"""`Parameter` and `Buffer`: tensors that a module registers automatically.
 
 Invariant: a parameter is a leaf of a float or complex dtype.
 """
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Parameter(Tensor):
-    """A leaf that requires grad; assigned to an attribute of a module, it is registered there.
+    """A leaf that requires grad; an assignment to an attribute of a module registers it.
 
     `data` (a tensor, an array or nested sequences) is copied; integers become the default float.
-    Errors: `DTypeError` for a dtype that is no float and not complex, `ArgumentTypeError` for None.
+    Errors: `DTypeError` for a dtype that is neither float nor complex, `ArgumentTypeError` for
+    None.
 
     >>> import ferrograd as fg
     >>> w = fg.nn.Parameter([[1.0, 2.0]])
@@ -28,9 +29,9 @@ class Parameter(Tensor):
     (True, True, (1, 2))
     """
 
-    #: Which axes of a weight are its fans, "in_out" or "out_in", if its layer says so; see `init`.
+    #: The layout of the fans, "in_out" or "out_in", if the layer defines it; see `init`.
     fan_layout: str | None = None
-    #: The function of `init` that filled it when its layer was made, and that one's numbers.
+    #: The `init` function that initialised it in its layer, with its arguments.
     start: tuple[str, tuple[float, ...]] | None = None
 
     def __new__(
@@ -45,7 +46,7 @@ class Parameter(Tensor):
         if data is None:
             raise ArgumentTypeError(f"{cls.__name__}: the data is None; pass a tensor or an array")
         if dtype is None:
-            # The dtype of another library's tensor is no dtype of NumPy's.
+            # The dtype of another library's tensor is not a NumPy dtype.
             own = data.dtype if isinstance(data, (Tensor, np.ndarray)) else np.asarray(data).dtype
             if own.kind not in "fc":
                 dtype = get_default_dtype()
@@ -63,7 +64,7 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that is no parameter; assigned to an attribute of a module, it is registered there.
+    """A tensor that is not a parameter; an assignment to an attribute of a module registers it.
 
     `data` is copied. With `persistent=False` it is left out of `state_dict`.
 
@@ -95,7 +96,7 @@ class Buffer(Tensor):
 
 
 def kind_of(value: Any) -> str:
-    """What was given in place of a parameter, as messages say it."""
+    """A description for messages of an object that is not a parameter."""
     if value is None:
         return "None"
     if isinstance(value, Tensor):

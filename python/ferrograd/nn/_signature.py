@@ -1,6 +1,6 @@
 """The signature of a class whose options are a table of defaults.
 
-Invariant: what `help` and editors show is what the class takes.
+Invariant: `help` and editors show the options of the class.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def signature(defaults: dict[str, Any]) -> inspect.Signature:
-    """The options in their order, then `name`; an option whose default is `...` must be given."""
+    """The options in order, then `name`; options with the default `...` are required."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     rows = [
         inspect.Parameter(key, kind, default=inspect.Parameter.empty if value is ... else value)

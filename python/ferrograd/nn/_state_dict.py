@@ -1,6 +1,6 @@
-"""Saving and loading what a module holds.
+"""Saving and loading the state of modules.
 
-Invariant: a load that fails has changed nothing.
+Invariant: a load that fails changes nothing.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from ferrograd.nn._module import Module
 
 
-#: How the weights of linear layers lie in a state: [out, in], [in, out].
+#: The layouts of linear weights in a state: [out, in], [in, out].
 LAYOUTS = ("torch", "ferrograd")
 
-#: The entries of such a layer, or of the parametrization of its weight, that lie the other way.
+#: The transposed entries of such a layer, or of the parametrization of its weight.
 _TURNED = ("weight", "original", "original0", "original1")
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What a load found: keys the state lacks, and keys the module does not know."""
+    """The report of a load: missing keys and unexpected keys."""
 
     missing_keys: list[str] = field(default_factory=list)
     unexpected_keys: list[str] = field(default_factory=list)
@@ -139,7 +139,7 @@ def load(module: Module, state: dict[str, Any], strict: bool, layout: str | None
 def _values(
     state: Any, entries: dict[str, tuple[Module, Tensor]], layout: str | None, wrongs: list[str]
 ) -> dict[str, np.ndarray]:
-    """The state's arrays as they lie here; what does not fit is added to `wrongs`."""
+    """The arrays of the state in ferrograd's layout; errors are added to `wrongs`."""
     values = {}
     for key, (owner, tensor) in entries.items():
         if key in state:
@@ -166,10 +166,10 @@ def _refused(module: Module, report: LoadReport) -> StateDictError:
 
 
 def _check_layout(state: Any, entries: dict[str, tuple[Module, Tensor]]) -> None:
-    """Refuses PyTorch's tensors for linear weights in a dict that does not say how they lie.
+    """Refuses PyTorch tensors for linear weights in a dict with an unknown layout.
 
-    Those in a dict without the `_metadata` that PyTorch's `state_dict()` leaves may have either
-    layout, which shapes do not show where a layer has as many inputs as outputs.
+    A dict without the `_metadata` of PyTorch's `state_dict()` may have either layout, and shapes do
+    not show it for square weights.
     """
     for key, (owner, _) in entries.items():
         if key in state and _turns(key, owner) and _of_torch(state[key]):
@@ -217,7 +217,7 @@ def _misfit(key: str, value: np.ndarray, tensor: Tensor) -> list[str]:
 
 
 def target(given: tuple[Any, ...], dtype: Any, where: Any) -> Any:
-    """The dtype among the arguments of `to`, if there is one; devices must be the CPU."""
+    """The dtype among the arguments of `to`, if any; devices must be the CPU."""
     if where is not None:
         device(where)
     for value in given:
@@ -239,7 +239,7 @@ def _names_no_dtype(text: str) -> bool:
 
 
 def convert(module: Module, dtype: DTypeLike) -> None:
-    """Gives every module below new parameters and float buffers of a dtype."""
+    """Replaces the parameters and float buffers of all modules by ones of a dtype."""
     target = np.dtype(dtype)
     if target.kind != "f":
         raise DTypeError(f"to: dtype {target} is not supported; use a float dtype")

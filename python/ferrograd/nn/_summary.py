@@ -1,6 +1,6 @@
-"""A table of what a network is made of.
+"""A table of the modules of a network.
 
-Invariant: a parameter counts where it is first found, so that the counts add up to the total.
+Invariant: a shared parameter counts only once, so that the counts sum to the total.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def summarise(module: Module, inputs: tuple[Any, ...], named: dict[str, Any]) ->
 
 
 def _shapes(module: Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> dict[int, str]:
-    """The shapes of what each module returns, by its identity."""
+    """The shapes of the results of each module, by its id."""
     found: dict[int, str] = {}
 
     def see(part: Module, args: Any, out: Any) -> None:

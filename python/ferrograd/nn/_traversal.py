@@ -1,6 +1,6 @@
-"""The walks over what a module holds, and the way to a member by its dotted name.
+"""Iteration over the members of a module, and access to a member by its dotted name.
 
-Invariant: a walk lists a shared parameter or module once, under its first name.
+Invariant: an iteration lists a shared parameter or module once, under its first name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Walks:
-    """What `Module` inherits."""
+    """The iterators that `Module` inherits."""
 
     _parameters: dict[str, Tensor]
     _buffers: dict[str, Tensor]
@@ -64,7 +64,7 @@ class Walks:
         self, table: str, prefix: str, recurse: bool, once: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()
-        # A subclass may list its modules in a way of its own, which knows no more than prefixes.
+        # A subclass may override the listing of modules, with `prefix` as its only argument.
         words = {} if once else {"remove_duplicate": False}
         owners = self.named_modules(prefix, **words) if recurse else iter([(prefix, self)])
         for owner, module in owners:
@@ -109,7 +109,7 @@ class Walks:
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def parameter_gradients(self, recurse: bool = True) -> list[tuple[Parameter, Tensor]]:
-        """Pairs of a parameter and its gradient, where there is one."""
+        """Pairs of parameters and gradients, for parameters with a gradient."""
         pairs = ((p, p.grad) for p in self.parameters(recurse))
         return [(p, grad) for p, grad in pairs if grad is not None]
 
@@ -141,7 +141,7 @@ class Walks:
         return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts a module where the dotted name says; with `strict` only where there is one.
+        """Replaces or adds the module with a dotted name; with `strict` it must exist.
 
         Errors: `AttributeError` for an empty name and a name that does not exist.
 

@@ -1,7 +1,7 @@
-"""Filling parameters.
+"""Initialising parameters. Invariant: numbers come from the default or the given generator.
 
-Invariant: numbers come from `fg.manual_seed`'s generator or from the one given. Which axes of a
-weight are its fans is said by `layout`, by the layer that owns it, or by its rank; see `fans`.
+The axes of fan-in and fan-out follow from `layout`, from the layer that owns the weight, or from
+its rank; see `fans`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ferrograd.nn._parameter import Parameter
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-#: What the axes of a weight may mean.
+#: The layouts of a weight.
 LAYOUTS = ("in_out", "out_in")
 
 Source = Generator | np.random.Generator | None
@@ -107,7 +107,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Source =
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Source = None
 ) -> Tensor:
-    """Fills with normal numbers; of complex ones, each part has half of the variance."""
+    """Fills with normal numbers; in complex ones, each part has half of the variance."""
     shape, dtype = tensor.shape, tensor.dtype
     if dtype.kind == "c":
         made = drawn(generator, lambda rng: mean + std * normal_numbers(rng, shape, dtype))
@@ -123,9 +123,9 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Source = None,
 ) -> Tensor:
-    """Fills with normal numbers under the condition that they lie in [a, b].
+    """Fills with normal numbers truncated to [a, b].
 
-    Uniform numbers go through the inverse of the distribution's function.
+    They are computed from uniform numbers with the inverse distribution function.
 
     >>> import ferrograd as fg
     >>> w = fg.nn.init.trunc_normal_(fg.zeros(1000), std=5.0)
@@ -197,7 +197,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> 
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Source = None) -> Tensor:
-    """Fills a matrix with normal numbers, of which a share `sparsity` of each column is zero.
+    """Fills a matrix with normal numbers; a fraction `sparsity` of each column is zero.
 
     Source: Martens, 2010.
 
@@ -222,10 +222,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Sourc
 def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:
     """Fan-in and fan-out of a weight.
 
-    `layout` is "in_out" for [in, …, out], as `nn.Linear` keeps its weight, or "out_in" for
-    [out, in, …], as convolutions and PyTorch's layers do; axes beyond the two are positions of a
-    kernel there, which count for both fans. Left out, it is what the layer says that owns the
-    weight, and else "in_out" for a matrix and "out_in" for more axes.
+    `layout` is "in_out" for [in, …, out], as in `nn.Linear`, or "out_in" for [out, in, …], as in
+    convolutions and PyTorch's layers; the other axes of "out_in" are kernel positions, which count
+    for both fans. The default is the layout of the layer that owns the weight, else "in_out" for a
+    matrix and "out_in" for more axes.
     Errors: `ShapeError` below 2 axes, `ArgumentError` for another layout.
     """
     if tensor.ndim < 2:
@@ -244,9 +244,9 @@ def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which a non-linearity wants its weights enlarged.
+    """The recommended scale of weights for a non-linearity.
 
-    `param` is the slope of "leaky_relu", 0.01 unless given.
+    `param` is the slope of "leaky_relu", by default 0.01.
 
     >>> import ferrograd as fg
     >>> fg.nn.init.calculate_gain("tanh")
@@ -264,7 +264,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Source = None, *, layout: str | None = None
 ) -> Tensor:
-    """Fills with uniform numbers of variance `2 gain² / (in + out)`; `fans` says which axes.
+    """Fills with uniform numbers of variance `2 gain² / (in + out)`; see `fans` for the axes.
 
     Source: Glorot and Bengio, 2010.
     """
@@ -275,7 +275,7 @@ def xavier_uniform_(
 def xavier_normal_(
     tensor: Tensor, gain: float = 1.0, generator: Source = None, *, layout: str | None = None
 ) -> Tensor:
-    """Fills with normal numbers of variance `2 gain² / (in + out)`; `fans` says which axes."""
+    """Fills with normal numbers of variance `2 gain² / (in + out)`; see `fans` for the axes."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor, layout))), generator)
 
 
@@ -288,7 +288,7 @@ def kaiming_uniform_(
     *,
     layout: str | None = None,
 ) -> Tensor:
-    """Fills with uniform numbers of variance `gain² / fan`; `fans` says which axes.
+    """Fills with uniform numbers of variance `gain² / fan`; see `fans` for the axes.
 
     The gain is that of the non-linearity, `a` the slope of "leaky_relu". Source: arXiv:1502.01852.
     """

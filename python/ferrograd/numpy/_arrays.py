@@ -1,4 +1,4 @@
-"""Functions that make an array of what they are given: `array`, `asarray`, `require`, `fromiter`.
+"""Functions that convert to arrays: `array`, `asarray`, `require`, `fromiter`.
 
 Invariant: without a tensor among the arguments the call is NumPy's own.
 """
@@ -19,7 +19,7 @@ from ferrograd._tensor.array import arranged, listed
 from ferrograd.errors import ArgumentError
 from ferrograd.numpy._tensor_arguments import holds_tensor, tensor_of
 
-#: Of NumPy's own functions, the order that they ask for and the fewest axes of what they give.
+#: For NumPy's functions: their memory order and the minimum number of axes of the result.
 _ALIKE: dict[str, tuple[str | None, int]] = {
     "asarray": (None, 0),
     "asanyarray": (None, 0),
@@ -80,7 +80,7 @@ def _made(
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) -> Any:
-    """An array that meets the requirements; a tensor always may be written and is aligned."""
+    """An array that meets the requirements; a tensor is always writable and aligned."""
     if not holds_tensor(a):
         return np.require(a, dtype, requirements, **kwargs)
     words = [str(word).upper() for word in (requirements or ())]
@@ -94,7 +94,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, **kwargs: Any) 
 
 
 def fromiter(iter: Any, dtype: Any, count: int = -1, **kwargs: Any) -> Any:
-    """An array of what an iterable gives, which may be tensors without axes."""
+    """An array of the elements of an iterable, which may be tensors without axes."""
     items = list(iter if count < 0 else islice(iter, count))
     if not holds_tensor(items):
         return np.fromiter(items, dtype, count, **kwargs)

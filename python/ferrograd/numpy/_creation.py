@@ -1,8 +1,8 @@
-"""Arrays that a program makes and writes to: `zeros`, `linspace`, `concatenate` and their kin.
+"""Arrays that a program makes and writes to: `zeros`, `linspace`, `concatenate` and others.
 
-While a transform runs or a function is compiled, those of floats and complex numbers are, so that
-`A[i, j] = t` is recorded; otherwise, and of other dtypes, they are NumPy's. What is computed from
-arrays, as `np.sin(a)` is, stays an array.
+While a transform runs or a function is compiled, float and complex ones are tensors, so that `A[i,
+j] = t` is recorded. Otherwise, and for other dtypes, they are NumPy's arrays. Results computed from
+arrays, such as `np.sin(a)`, stay arrays.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ferrograd._tensor.creation import shape_of
 
 #: The codes of NumPy's dtypes that tensors have and that have derivatives.
 _INEXACT = frozenset("efdFD")
-#: What is made by a shape, with the number in its elements.
+#: Functions that take a shape, with the number that fills it.
 _FILLED = {"zeros": 0, "ones": 1, "empty": 0}
-#: What gives its argument back, or a view of it, where it can.
+#: Functions that return their argument, or a view of it, if possible.
 _TAKEN = """
     array asanyarray asarray asarray_chkfinite ascontiguousarray asfortranarray atleast_1d
     atleast_2d atleast_3d diag require
 """
 #: Arguments of which NumPy makes a new array.
 _NO_ARRAYS = (list, tuple, float, int, complex)
-#: What is made of nothing, by a pattern, or by joining and repeating: always a new array.
+#: Functions that always make a new array: by creating, joining or repeating.
 _FRESH = """
     append arange block column_stack concat concatenate copy delete diagflat dstack empty_like eye
     fromfunction fromiter full full_like geomspace hstack identity insert linspace logspace meshgrid
@@ -37,7 +37,7 @@ _FRESH = """
 
 
 def creators(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
-    """The functions that make arrays, with those in `names` for what is to be no buffer."""
+    """The functions that make arrays; those in `names` handle the calls that make no buffer."""
     found = {name: _filled(names[name], value) for name, value in _FILLED.items()}
     found |= {name: _taken(names[name]) for name in _TAKEN.split()}
     return found | {name: _fresh(names[name]) for name in _FRESH.split() if name in names}
@@ -51,7 +51,7 @@ def buffer(made: Any) -> Any:
 
 
 def _filled(plain: Callable[..., Any], value: int) -> Callable[..., Any]:
-    """`zeros` and its kin: a buffer is made without an array in between."""
+    """`zeros` and similar functions: the buffer is made without an intermediate array."""
     op = plain.__name__
 
     def filled(shape: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
@@ -71,14 +71,14 @@ def _fresh(plain: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:
         made = plain(*args, **kwargs)
-        # `meshgrid` gives views where it is asked for.
+        # `meshgrid` returns views if requested.
         return buffer(made) if _records_arrays() and kwargs.get("copy", True) else made
 
     return create
 
 
 def _taken(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """`array` and its kin: memory of somebody else stays an array, since writes must reach it."""
+    """`array` and similar functions: shared memory stays an array, since writes must reach it."""
 
     @functools.wraps(plain)
     def create(*args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ from ferrograd.numpy._tensor_arguments import holds_tensor
 
 
 class Joiner:
-    """Joins what stands between its brackets: arrays, numbers, slices, tensors."""
+    """Joins the arrays, numbers, slices and tensors between its brackets."""
 
     def __init__(self, theirs: Any) -> None:
         self._theirs = theirs

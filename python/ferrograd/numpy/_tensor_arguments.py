@@ -17,5 +17,5 @@ def holds_tensor(value: Any, depth: int = 0) -> bool:
 
 
 def tensor_of(value: Any) -> Tensor:
-    """A tensor as it is, anything else as a new one."""
+    """Converts to a tensor; a tensor is returned unchanged."""
     return value if isinstance(value, Tensor) else tensor(value)

@@ -14,7 +14,7 @@ from ferrograd.numpy._tensor_arguments import holds_tensor
 
 
 class vectorize(np.vectorize):  # noqa: N801
-    """NumPy's, also for tensors: the function then sees tensors of one element."""
+    """NumPy's class, also for tensors: the function is then called with tensors of one element."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function of every element of the broadcast arguments."""
@@ -63,7 +63,7 @@ def _pairs(arr: Tensor) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 class nditer:  # noqa: N801
-    """NumPy's iterator over arrays; tensors are refused with what to write."""
+    """NumPy's iterator over arrays; tensors are refused, and the error says what to write."""
 
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
         """An iterator of NumPy's."""

@@ -1,7 +1,7 @@
-"""NumPy's functions, with a short way to ours where an argument is a tensor.
+"""NumPy's functions, with direct calls of ferrograd's operations for tensors.
 
-Invariant: without a tensor among the arguments the call is NumPy's own; `_creation` says where the
-array that it makes becomes a tensor.
+Invariant: without a tensor among the arguments the call is NumPy's own; `_creation` decides whether
+a new array becomes a tensor.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "i
 
 
 def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is `ours` for tensors and `theirs` for everything else."""
+    """A function that calls `ours` for tensors and `theirs` for everything else."""
 
     joins, ufunc = theirs in _JOIN, isinstance(theirs, np.ufunc)
-    # A ufunc takes `out` behind its operands.
+    # A ufunc takes `out` after its operands.
     most = theirs.nin if ufunc else sys.maxsize
-    # How many arguments by position mean the same in both, looked up for a call with several.
+    # The number of positional arguments with the same meaning in both; found when needed.
     direct = most if ufunc else 1
 
     def either(*args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
             if (kind is list or kind is tuple) and holds_tensor(a):
                 return protocols.array_function(theirs, None, args, kwargs)
         for key, a in kwargs.items():
-            # Of some keywords NumPy does not ask whose functions they have.
+            # NumPy does not dispatch on some keywords.
             if holds_tensor(a) and not (ufunc and (key == "out" or type(a) is Tensor)):
                 return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
@@ -85,7 +85,7 @@ def _composed(theirs: Any) -> Callable[..., Any]:
 
 
 def faces(home: Any) -> dict[str, Any]:
-    """The public names of a NumPy module, with faces where we have an operation."""
+    """The public names of a NumPy module, with wrappers for ferrograd's operations."""
     names: dict[str, Any] = {}
     for name in getattr(home, "__all__", None) or dir(home):
         if name.startswith("_"):
@@ -95,7 +95,7 @@ def faces(home: Any) -> dict[str, Any]:
 
 
 def _faced(theirs: Any) -> Any:
-    """A face of a function that we have, everything else as it is."""
+    """A wrapper for a function that ferrograd has; anything else is returned unchanged."""
     if not isinstance(theirs, Hashable) or isinstance(theirs, type):
         return theirs
     ours = protocols.OPERATIONS.get(theirs)
@@ -105,7 +105,7 @@ def _faced(theirs: Any) -> Any:
 
 
 def members() -> dict[str, Any]:
-    """Everything that `ferrograd.numpy` offers beside its modules."""
+    """All names of `ferrograd.numpy` except its modules."""
     names = faces(np)
     for module in ("fft", "linalg", "random"):
         names.pop(module, None)

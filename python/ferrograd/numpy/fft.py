@@ -1,4 +1,4 @@
-"""`numpy.fft` for code to be differentiated: ours for tensors, NumPy's own for arrays."""
+"""`numpy.fft` for code to be differentiated: `fg.fft` for tensors, NumPy's own for arrays."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ _names = _faces(numpy.linalg)
 
 
 def _as_tensor(a: Any) -> Any:
-    """An array of numbers that tensors can hold as a tensor; None for every other argument."""
+    """A numeric array as a tensor; None for every other argument."""
     if type(a) in (list, tuple):
         a = numpy.asarray(a)
     if type(a) is not numpy.ndarray or a.dtype.kind not in "fiubc" or a.dtype.itemsize < 4:
@@ -31,7 +31,7 @@ def _array(part: Any) -> Any:
 
 
 def _one_way(name: str) -> Any:
-    """A decomposition whose signs and null spaces are those of tensors for arrays, too."""
+    """A decomposition with the signs and null spaces of the tensor version, also for arrays."""
     theirs, ours = getattr(numpy.linalg, name), _names[name]
 
     @_wraps(theirs)
@@ -46,7 +46,7 @@ def _one_way(name: str) -> Any:
 
 
 def _of_triangle(name: str) -> Any:
-    """A decomposition of symmetric matrices whose gradient is zero in the triangle it ignores."""
+    """A decomposition of symmetric matrices with a zero gradient in the ignored triangle."""
     theirs, symmetric = getattr(numpy.linalg, name), _names[name]
 
     @_wraps(theirs)

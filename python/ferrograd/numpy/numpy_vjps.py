@@ -1,6 +1,6 @@
-"""Helpers for rules of functions that broadcast: `unbroadcast_f` and its kin.
+"""Helpers for rules of functions that broadcast: `unbroadcast_f` and others.
 
-Made of differentiable operations, so rules that use them can be differentiated again.
+They consist of differentiable operations, so rules that use them can be differentiated again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def unbroadcast_f(target: Any, f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def repeat_to_match_shape(
     g: Any, shape: Any, dtype: Any, axis: Any, keepdims: bool
 ) -> tuple[Any, int]:
-    """A gradient of a reduction repeated over what was reduced, and the number of repetitions."""
+    """A gradient of a reduction, repeated over the reduced axes, and the number of repetitions."""
     shape = shape_of("repeat_to_match_shape", (shape,))
     if not shape:
         return g, 1

@@ -1,4 +1,4 @@
-"""`numpy.random` as it is: samples are arrays."""
+"""The unchanged `numpy.random`: samples are arrays."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Optimisers: they change parameters in place from their gradients."""
+"""Optimisers: they update parameters in place from their gradients."""
 
 import typing as _typing
 

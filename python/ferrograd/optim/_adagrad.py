@@ -125,8 +125,8 @@ class Adadelta(Ruled):
 class RMSprop(Ruled):
     """`p -= lr d` with `d = g / (√v + eps)`, `v = alpha v + (1 - alpha) g²`.
 
-    With `momentum`, `b = momentum b + d` takes the place of d; with `centered`, `v - c²` that of v,
-    where c is the running average of g. `g += weight_decay p` comes first.
+    With `momentum`, `b = momentum b + d` replaces d; with `centered`, `v - c²` replaces v, where c
+    is the running average of g. `g += weight_decay p` comes first.
     Errors: `ArgumentError` for negative options.
     Source: Hinton, Neural Networks for Machine Learning, lecture 6; Graves, Generating Sequences
     with Recurrent Neural Networks, 2013, for the centred form.

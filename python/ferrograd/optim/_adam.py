@@ -1,4 +1,4 @@
-"""`Adam` and what is near it: `AdamW`, `NAdam`, `RAdam`, `Adamax`.
+"""`Adam` and its variants: `AdamW`, `NAdam`, `RAdam`, `Adamax`.
 
 Invariant: a step equals PyTorch's to rounding.
 """
@@ -18,7 +18,7 @@ _MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
 
 
 class _Moments(Ruled):
-    """What optimisers with two decay rates share."""
+    """Base of the optimisers with two decay rates."""
 
     def _check(self, group: Group) -> None:
         op = type(self).__name__
@@ -42,8 +42,8 @@ class Adam(_Moments):
 
     `m = β1 m + (1 - β1) g` and `v = β2 v + (1 - β2) g²`, with `g += weight_decay p`, or, with
     `decoupled_weight_decay`, `p *= 1 - lr weight_decay` first. With `amsgrad` the largest v so far
-    is used. A complex parameter is a pair of real ones. `lr` may be a tensor of no axes, whose
-    value of the moment counts.
+    is used. A complex parameter is treated as a pair of real ones. `lr` may be a tensor without
+    axes, which is read at every step.
     Errors: `ArgumentError` for negative options and betas outside [0, 1).
     Source: Kingma and Ba, Adam, 2015.
 

@@ -16,8 +16,8 @@ from ferrograd._core import (
     tensor,
     view_as_complex,
     view_as_real,
-    zeros_like,
 )
+from ferrograd._tensor.creation import zeros_like
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._line_search import Point, strong_wolfe
@@ -30,11 +30,12 @@ class LBFGS(Optimizer):
     """L-BFGS: up to `max_iter` iterations in each `step(closure)`.
 
     `closure()` clears gradients, computes the loss and its gradients, and returns the loss. The
-    direction follows from the last `history_size` differences of gradients; the step is `lr`, or,
-    with `line_search_fn="strong_wolfe"`, found by a line search from there. It ends where the
-    largest gradient is at most `tolerance_grad`, where steps or losses change by less than
-    `tolerance_change`, or after `max_eval` calls of the closure (by default `1.25 max_iter`).
-    One group of parameters. The step reads losses, so it cannot be compiled; the closure can.
+    direction is computed from the last `history_size` differences of gradients. The step size is
+    `lr`, or, with `line_search_fn="strong_wolfe"`, the result of a line search that starts with
+    `lr`. The iteration ends if the largest gradient is at most `tolerance_grad`, if steps or losses
+    change by less than `tolerance_change`, or after `max_eval` calls of the closure (by default
+    `1.25 max_iter`). There can be only one group of parameters. The step reads losses, so it cannot
+    be compiled; the closure can be.
     Errors: `ArgumentError` for more groups, unknown searches, and a step without a closure.
     Source: Liu and Nocedal, On the Limited Memory BFGS Method, 1989.
 
@@ -78,7 +79,7 @@ class LBFGS(Optimizer):
         one_of("LBFGS", "line_search_fn", group["line_search_fn"], (None, "strong_wolfe"))
 
     def add_param_group(self, param_group: Group) -> None:
-        """Takes the one group of parameters."""
+        """Adds the only group of parameters."""
         if self.param_groups:
             raise ArgumentError("LBFGS: there is one group of parameters; list all of them in it")
         super().add_param_group(param_group)
@@ -124,7 +125,7 @@ class LBFGS(Optimizer):
         return given
 
     def _evaluate(self, closure: Callable[[], Any]) -> tuple[Any, float, Tensor]:
-        """What the closure gave, as a number, and the gradients as one vector."""
+        """The loss as a number, and the gradients as one vector."""
         with enable_grad():
             given = closure()
         parts = []
@@ -183,7 +184,7 @@ def _dot(x: Tensor, y: Tensor) -> float:
 
 
 def _direction(state: State, grad: Tensor, history: int) -> Tensor:
-    """The quasi-Newton direction, after the last change of the gradient went into the history."""
+    """Adds the last change of the gradient to the history; returns the quasi-Newton direction."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
         return -grad

@@ -1,6 +1,6 @@
 """The line search of `LBFGS`: a step that satisfies the strong Wolfe conditions.
 
-Invariant: what is returned is a point that was evaluated. Source: Nocedal and Wright, Numerical
+Invariant: the returned point was evaluated. Source: Nocedal and Wright, Numerical
 Optimization, algorithms 3.5 and 3.6, as PyTorch has them.
 """
 
@@ -105,7 +105,7 @@ def _zoom(
 
 
 def _inside(t: float, least: float, most: float, stalled: bool) -> tuple[float, bool]:
-    """A step kept away from the ends, when two in a row came near; and whether this one does."""
+    """Keeps a step away from the ends if two in a row are near; also whether it is near."""
     margin = 0.1 * (most - least)
     if min(most - t, t - least) >= margin:
         return t, False

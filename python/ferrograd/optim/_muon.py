@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from ferrograd._core import Tensor, maximum, sqrt, zeros_like
+from ferrograd._core import Tensor, maximum, sqrt
+from ferrograd._tensor.creation import zeros_like
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._option_values import as_tensor
@@ -27,7 +28,7 @@ class Muon(Optimizer):
     order. s is `√max(1, rows / columns)`, or, with `adjust_lr_fn="match_rms_adamw"`,
     `0.2 √max(rows, columns)`. For matrices only: train other parameters with `AdamW`. The
     iteration is computed in the dtype of the parameter, where PyTorch's rounds to bfloat16.
-    Errors: `ArgumentError` for parameters that are no real matrices, and negative options.
+    Errors: `ArgumentError` for parameters that are not real matrices, and negative options.
     Source: Jordan et al., Muon: An optimizer for hidden layers in neural networks, 2024; Liu et
     al., Muon is Scalable for LLM Training, 2025.
 
@@ -57,7 +58,7 @@ class Muon(Optimizer):
             "weight_decay": weight_decay,
             "momentum": momentum,
             "nesterov": nesterov,
-            # One more than there may be: what has no end is not read.
+            # One more than allowed, so that an endless iterator is not consumed.
             "ns_coefficients": tuple(islice(ns_coefficients, 4)),
             "eps": eps,
             "ns_steps": ns_steps,
@@ -107,7 +108,7 @@ class Muon(Optimizer):
 def orthogonalised(
     x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Tensor:
-    """The factor U Vᵀ of a matrix `U S Vᵀ`, nearly: singular values come near 1."""
+    """An approximation of the factor U Vᵀ of a matrix `U S Vᵀ`: singular values are near 1."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     x = x.T if tall else x

@@ -1,8 +1,8 @@
 """`Optimizer`: parameter groups, state, hooks, and the step around a rule.
 
-Invariant: a step runs with recording off and changes parameters in place; a parameter without a
-gradient is left alone, and a step that fails in its checks has changed nothing. State is made once
-and changed in place, so that a compiled step finds it where it lies.
+Invariant: a step runs without recording and changes parameters in place. It skips parameters
+without a gradient, and a step that fails in its checks changes nothing. State is created once and
+changed in place, so that a compiled step finds it in the same memory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Group = dict[str, Any]
 #: Parameters with their gradients.
 Ready = list[tuple[Tensor, Tensor]]
 
-#: What other libraries call an option.
+#: Names of options in other libraries.
 _OTHER_NAMES = {"rate": "lr", "learning_rate": "lr", "step_size": "lr", "epsilon": "eps"}
 
 
 class _Stepped:
-    """Whether an optimiser has made a step, and is making one: a compiled step looks at neither."""
+    """Flags of an optimiser's steps, on which compiled steps do not depend."""
 
     __slots__ = ("_stepped", "_stepping")
     _stepped: bool
@@ -40,13 +40,13 @@ class _Stepped:
 class Optimizer(_Stepped):
     """Base of the optimisers: subclass it with `defaults` and `_update(parameter, grad, …)`.
 
-    A subclass may define `step` instead, which reads `param_groups` and keeps its state in
-    `self.state[parameter]`, a dict that is empty at first. `params` are parameters, pairs of a name
-    and a parameter as `model.named_parameters()` gives them, or dicts of `params` and options.
+    A subclass may define `step` instead; it reads `param_groups` and keeps its state in
+    `self.state[parameter]`, a dict that is empty at first. `params` are parameters, pairs of names
+    and parameters as in `model.named_parameters()`, or dicts of `params` and options.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives a step of the subclass's own the hooks that every step has."""
+        """Adds the hooks to a `step` that the subclass defines."""
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
         if isinstance(own, FunctionType):
@@ -70,9 +70,9 @@ class Optimizer(_Stepped):
             self.add_param_group(group)
 
     def add_param_group(self, param_group: Group) -> None:
-        """Adds parameters with options of their own; the others are the defaults.
+        """Adds a group of parameters with its own options; missing options have the defaults.
 
-        Other entries are kept, for who reads them; what looks like a misspelt option raises.
+        Other entries are kept; a name that looks like a misspelt option raises.
         """
         op = type(self).__name__
         if not isinstance(param_group, dict) or "params" not in param_group:
@@ -107,9 +107,9 @@ class Optimizer(_Stepped):
                 p.zero_grad(set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Changes every parameter that has a gradient; returns what `closure` gave.
+        """Updates every parameter that has a gradient; returns the result of `closure`.
 
-        `closure`, if there is one, is called first, with recording on: it computes the loss and its
+        `closure`, if given, is called first, with recording on: it computes the loss and its
         gradients.
         """
         return self._around(Optimizer._unrecorded, () if closure is None else (closure,), {})
@@ -117,7 +117,7 @@ class Optimizer(_Stepped):
     def _around(
         self, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What `run` gives, which is a step, between the hooks; a step inside it has none."""
+        """Runs the step `run` between the hooks; a nested step has no hooks."""
         if self._stepping:
             return run(self, *args, **kwargs)
         hooks = self._hooks
@@ -220,11 +220,11 @@ class Optimizer(_Stepped):
         return made
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over copies of options and state; the groups must have the same sizes.
+        """Loads copies of options and state; the groups must have the same sizes.
 
-        An option that is a tensor, such as `lr`, keeps its place and gets the value. State that
-        PyTorch wrote for parameters of the same shapes is read, too. State of a subclass of your
-        own keeps its shapes and dtypes.
+        An option that is a tensor, such as `lr`, stays the same tensor and gets the new value.
+        State written by PyTorch for parameters of the same shapes can be loaded, too. State of your
+        own subclass keeps its shapes and dtypes.
         """
         op = f"{type(self).__name__}.load_state_dict"
         for hook in tuple(self._hooks.load_state_dict_pre.values()):
@@ -270,7 +270,7 @@ class Optimizer(_Stepped):
         """Raises for loaded state that steps could not use."""
 
     def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
-        """Gives loaded state of a group the form that steps expect."""
+        """Converts loaded state of a group to the form that steps expect."""
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -291,7 +291,7 @@ def _hooked(step: FunctionType) -> Callable[..., Any]:
 
 
 def _check_spelling(op: str, group: Group, options: Group) -> None:
-    """Refuses an entry of a group whose name is almost an option's, or another one for it."""
+    """Refuses an entry of a group whose name is a misspelling or a synonym of an option."""
     for name in group.keys() - {"params", "param_names", *options}:
         from difflib import get_close_matches
 
@@ -338,7 +338,7 @@ def _listed(op: str, params: Any) -> list[Any]:
             listed.append(entry)
             own = entry[-1] if isinstance(entry, tuple) and entry else entry
             if not isinstance(own, Tensor | dict) or id(own) in seen:
-                break  # It will be refused, and what comes after it may have no end.
+                break  # It will be refused, and the iterator may be endless.
             if isinstance(own, Tensor):
                 seen.add(id(own))
         return listed
@@ -347,7 +347,7 @@ def _listed(op: str, params: Any) -> list[Any]:
 
 
 def _unnamed(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
-    """The parameters of pairs of names and parameters, and the names if there are any."""
+    """Separates pairs of names and parameters; the names are None if there are none."""
     named = [entry for entry in given if isinstance(entry, tuple)]
     if not named:
         return given, None
@@ -357,7 +357,7 @@ def _unnamed(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
 
 
 def _arguments(op: str, changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a hook returned, as the arguments of the step."""
+    """Converts the result of a hook to the arguments of the step."""
     if isinstance(changed, tuple) and len(changed) == 2:
         return changed
     raise ContractError(

@@ -1,6 +1,6 @@
-"""Numbers as tensors of no axes, for loops that read them beside parameters.
+"""Numbers as tensors without axes, for loops that read them with the parameters.
 
-Invariant: a constant that is given twice is one tensor, which nobody writes to.
+Invariant: equal constants share one tensor, which is never written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Checks of the options of optimisers, and the flags that other libraries have beside them.
+"""Checks of the options of optimisers, and flags that are accepted for other libraries' sake.
 
-Invariant: an option that is refused names the optimiser, the option, its value and what to give.
+Invariant: an error names the optimiser, the option, its value and an accepted value.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def betas(op: str, given: tuple[float, float]) -> None:
 
 
 def one_of(op: str, name: str, value: Any, known: tuple[Any, ...]) -> None:
-    """Raises for a word that is not known."""
+    """Raises for an unknown word."""
     if value not in known:
         words = ", ".join(repr(word) for word in known)
         raise ArgumentError(f"{op}: {name} is {value!r}; give one of {words}")
 
 
 def flags(op: str, **given: Any) -> dict[str, Any]:
-    """Flags that choose between implementations: kept in the groups, and without effect here.
+    """Flags that select implementations: kept in the groups, without effect.
 
     Every step is one loop over all parameters, and every step can be compiled, so `foreach`,
     `fused` and `capturable` change nothing. `differentiable=True` is refused: a step changes

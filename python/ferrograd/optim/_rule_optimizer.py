@@ -1,20 +1,21 @@
 """`Ruled`: an optimiser whose step is one rule for every element of its parameters.
 
-Invariant: parameters of a group that have made the same steps share one count, so that what follows
-from it is computed once; a count is a float64 tensor, changed in place.
+Invariant: parameters of a group with the same number of steps share one count, so that values
+derived from it are computed once. A count is a float64 tensor that is changed in place.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ferrograd._core import Tensor, _update, full_like, tensor, view_as_complex, view_as_real
+from ferrograd._core import Tensor, _update, tensor, view_as_complex, view_as_real
+from ferrograd._tensor.creation import full_like
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._option_values import Number
 from ferrograd.optim._state_dict import State, adopted, shared
 
-#: The names of tensors of the size of a parameter, and what they are at first.
+#: The names of state tensors with the shape of a parameter, and their initial values.
 Slots = tuple[tuple[str, Number], ...]
 #: Parameters, their gradients, the states of each one after another, and the counts they share.
 Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
@@ -23,7 +24,7 @@ Lists = tuple[list[Tensor], list[Tensor], list[Tensor], list[Tensor]]
 class Ruled(Optimizer):
     """Base of the optimisers with a rule of the core."""
 
-    #: What is counted for each parameter, in the order of the rule, and where the counts begin.
+    #: The counts of each parameter, in the order of the rule, with their initial values.
     counters: tuple[tuple[str, float], ...] = (("step", 0.0),)
 
     def _rule(self, group: Group) -> str:
@@ -31,11 +32,11 @@ class Ruled(Optimizer):
         return type(self).__name__.lower()
 
     def _slots(self, group: Group) -> Slots:
-        """The state of the size of a parameter, in the order of the rule; what it is at first."""
+        """The state tensors of a parameter, in the order of the rule, initialised."""
         raise NotImplementedError
 
     def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
-        """The options in the order of the rule, for parameters whose state is new or is not."""
+        """The options in the order of the rule, for parameters with new or existing state."""
         raise NotImplementedError
 
     def _step_group(self, group: Group, ready: Ready) -> None:
@@ -55,7 +56,7 @@ class Ruled(Optimizer):
                 numbers = self._numbers(group, bool(new))
                 _update(rule, lists, numbers, bool(group.get("maximize")), decay)
             except TypeError:
-                # An option that is no number any more is named by the check.
+                # The check raises for an option that is no longer a number.
                 self._check(group)
                 raise
 
@@ -83,7 +84,7 @@ class Ruled(Optimizer):
         return found
 
     def _part(self, group: Group, moving: list[State]) -> None:
-        """Gives the parameters that move counts of their own, where others that rest share them."""
+        """Gives updated parameters a new count, if they share theirs with skipped ones."""
         if len(moving) == len(group["params"]):
             return
         name = self.counters[0][0]
@@ -117,7 +118,7 @@ class Ruled(Optimizer):
 
 
 def filled_like(p: Tensor, value: Number) -> Tensor:
-    """State like a parameter; both parts of complex numbers have the value."""
+    """State with the shape of a parameter; both parts of complex numbers have the value."""
     value = float(value)
     if p.dtype.kind != "c":
         return full_like(p.detach(), value)

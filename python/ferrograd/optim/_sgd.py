@@ -20,7 +20,7 @@ class SGD(Ruled):
     """`p -= lr d` with `g += weight_decay p`, `v = momentum v + (1 - dampening) g`.
 
     d is g without momentum, v with it, and `g + momentum v` with nesterov. The first v is g. `lr`
-    may be a tensor of no axes, whose value of the moment counts.
+    may be a tensor without axes, which is read at every step.
     Errors: `ArgumentError` for negative options, and for nesterov without momentum or with
     dampening.
 

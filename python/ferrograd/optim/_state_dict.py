@@ -1,7 +1,7 @@
-"""State of optimisers on its way out and in: copies, and the forms that other libraries write.
+"""Saving and loading the state of optimisers: copies, and formats of other libraries.
 
-Invariant: what a rule of the core reads has the dtype of its parameter, and a count of steps is a
-float64 tensor; other state has the shape and dtype with which it was saved.
+Invariant: state that a rule of the core reads has the dtype of its parameter, and a step count is a
+float64 tensor. Other state has the shape and dtype with which it was saved.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 from ferrograd._core import Tensor, tensor, view_as_complex
 from ferrograd.errors import ArgumentError
 
-#: What is kept of one parameter.
+#: The state of one parameter.
 State = dict[str, Any]
 
 
 def copies(value: Any) -> Any:
-    """Copies of the tensors in dicts, lists and tuples; other objects as they are."""
+    """Copies the tensors in dicts, lists and tuples; other objects are unchanged."""
     if isinstance(value, Tensor):
         return value.detach().clone()
     if isinstance(value, dict):
@@ -29,7 +29,7 @@ def copies(value: Any) -> Any:
 
 
 def kept(value: Any) -> Any:
-    """A loaded entry of a state that has no form of its own: arrays become tensors."""
+    """A loaded entry of a state without a fixed form: arrays become tensors."""
     if not hasattr(value, "shape") or isinstance(value, np.generic):
         return copies(value)
     return tensor(value if isinstance(value, Tensor) else np.asarray(value))
@@ -52,7 +52,7 @@ def adopted(op: str, key: str, value: Any, p: Tensor) -> Any:
 
 
 def shared(states: list[State], names: tuple[str, ...]) -> None:
-    """Makes float64 tensors of loaded counts, one for all states whose counts are the same."""
+    """Converts loaded counts to float64 tensors; equal counts share one tensor."""
     known: dict[tuple[float, ...], dict[str, Tensor]] = {}
     for state in states:
         if all(name in state for name in names):

@@ -1,6 +1,6 @@
 """Averages of weights: `AveragedModel`, its schedule `SWALR`, and statistics for it.
 
-Invariant: an average is changed in place, so that a compiled model sees it. Source: Izmailov et
+Invariant: an average is changed in place, so that a compiled model uses it. Source: Izmailov et
 al., Averaging Weights Leads to Wider Optima and Better Generalization, 2018.
 """
 
@@ -87,11 +87,11 @@ def get_swa_multi_avg_fn() -> _Many:
 class AveragedModel(_Module):
     """A copy of a model whose parameters are averages of the model's.
 
-    `update_parameters(model)` takes the parameters in: at first as they are, then by `avg_fn(mean,
-    parameter, n_averaged)`, which gives the next mean, or `multi_avg_fn(means, parameters,
+    The first `update_parameters(model)` copies the parameters. Later calls use `avg_fn(mean,
+    parameter, n_averaged)`, which returns the next mean, or `multi_avg_fn(means, parameters,
     n_averaged)`, which changes means in place. The default is the mean of all. Buffers are copied,
-    or with `use_buffers` averaged, too. Calling it calls the copy.
-    Errors: `ArgumentError` for two functions, and a `device`, which there is none of.
+    or with `use_buffers` averaged, too. A call of the object calls the copy. Errors:
+    `ArgumentError` for two functions, and for `device`, which is not supported.
 
     >>> import ferrograd as fg
     >>> model = fg.nn.Linear(1, 1, bias=False)
@@ -129,7 +129,7 @@ class AveragedModel(_Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: _Module) -> None:
-        """Takes the parameters of a model into the averages."""
+        """Updates the averages with the parameters of a model."""
         with _no_grad():
             own: list[_Tensor] = [*self.module.parameters()]
             others: list[_Tensor] = [*model.parameters()]
@@ -158,10 +158,10 @@ def _copy_all(into: list[_Tensor], given: list[_Tensor]) -> None:
 
 
 def update_bn(loader: _Iterable[_Any], model: _Module, device: None = None) -> None:
-    """Computes the running statistics of batch normalisation anew, over the batches of `loader`.
+    """Computes the running statistics of batch normalisation again, over the batches of `loader`.
 
-    A batch is a tensor, or a tuple or list that begins with one. Modules count as batch
-    normalisation that have `reset_running_stats` and `momentum`.
+    A batch is a tensor, or a tuple or list that begins with one. Modules with `reset_running_stats`
+    and `momentum` count as batch normalisation.
     """
     if device is not None:
         raise _ArgumentError(f"update_bn: device is {device!r}; tensors live in main memory")
@@ -185,7 +185,7 @@ def update_bn(loader: _Iterable[_Any], model: _Module, device: None = None) -> N
 
 
 class SWALR(_LRScheduler):
-    """The rate goes from what it is to `swa_lr` in `anneal_epochs`, and stays there."""
+    """The rate changes from its current value to `swa_lr` in `anneal_epochs`, and stays there."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ class SWALR(_LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
-        """How much of the way is gone after some steps."""
+        """The fraction of the annealing that is done after some steps."""
         share = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return 1.0 - _cosine(0.0, 1.0, share) if self.anneal_strategy == "cos" else share
 

@@ -1,6 +1,7 @@
-"""The functions of SciPy that people differentiate.
+"""Differentiable functions of SciPy.
 
-Arrays give arrays and tensors give tensors; SciPy itself is loaded only by what it computes.
+They return arrays for arrays and tensors for tensors. SciPy is loaded only by functions that need
+it.
 """
 
 from ferrograd.scipy import (

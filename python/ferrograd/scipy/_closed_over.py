@@ -1,6 +1,6 @@
-"""What a function reads beside its arguments.
+"""Values that a function closes over.
 
-Invariant: what SciPy gets are arrays, and nothing is recorded for them.
+Invariant: SciPy gets arrays, and nothing is recorded for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ferrograd.hips.tracer import isbox
 
 
 def refuse_closure(name: str, value: Any) -> None:
-    """Refuses a value of a function of plain arguments that requires grad all the same."""
+    """Refuses a result that requires grad although the arguments do not."""
     if is_grad_enabled() and isbox(value):
         raise NotDifferentiableError(
             f"{name}: func depends on a value that requires grad and is not among its arguments;"
@@ -41,16 +41,16 @@ def on_arrays(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def floats(value: Any) -> Any:
-    """An array or a tensor of floats, made of anything that NumPy takes; no copy of either."""
+    """An array or a tensor of floats from anything that NumPy accepts; neither is copied."""
     value = np.asarray(value)
     return value if value.dtype.kind in "fc" else value.astype(float)
 
 
 def fixed(value: Any) -> Any:
-    """The value without its history, still a tensor if it is one: what only decides."""
+    """The value without its history, for decisions; a tensor stays a tensor."""
     return value.detach() if isinstance(value, Tensor) else value
 
 
 def plain(value: Any) -> Any:
-    """The numbers of a value without its history, floats."""
+    """The value without its history, as a float array."""
     return numpy.asarray(detached(value), dtype=float)

@@ -31,7 +31,7 @@ def library(path: str) -> Any:
 
 
 def rest_of(path: str) -> Callable[[str], Any]:
-    """`__getattr__` of a module of ours: names we do not have are SciPy's own, on arrays."""
+    """`__getattr__` of a module: names that ferrograd does not have are SciPy's own, on arrays."""
 
     def find(name: str) -> Any:
         if name.startswith("__"):
@@ -43,10 +43,10 @@ def rest_of(path: str) -> Callable[[str], Any]:
 
 
 def of_scipy(path: str, *rules: Any, real: bool = False) -> Primitive:
-    """A function of SciPy's with one rule for each argument in turn.
+    """A SciPy function with one derivative rule for each argument.
 
-    None stands where no formula is known, and then a gradient is refused. With `real` the rules
-    hold for real numbers only, and complex ones that require grad are refused.
+    None means that no formula is known; such a gradient is refused. With `real` the rules hold for
+    real numbers only, and complex arguments that require grad are refused.
     """
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -69,10 +69,9 @@ def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def quietly(rule: Any) -> Any:
-    """A rule whose pull is quiet: SciPy's functions give infinities without a warning.
+    """A rule without floating-point warnings, like SciPy's functions.
 
-    Where the function is not defined a formula of its derivative means nothing: that is NaN, too,
-    except where nothing depends on the value.
+    If the function is NaN, its derivative is NaN, too, unless its incoming gradient is 0.
     """
 
     def of_call(ans: Any, *args: Any, **kwargs: Any) -> Any:
@@ -83,7 +82,7 @@ def quietly(rule: Any) -> Any:
 
 
 class _OfReals(Primitive):
-    """A function of SciPy's whose rules hold for real numbers only."""
+    """A SciPy function with rules for real numbers only."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function; a complex argument that requires grad is refused."""

@@ -1,7 +1,7 @@
-"""Reductions of `scipy.linalg` that are recorded step by step: RQ, Hessenberg, LDL.
+"""Decompositions of `scipy.linalg` that are recorded step by step: RQ, Hessenberg, LDL.
 
-Invariant: all is made of operations, so every order follows, for real and complex matrices. What
-has no derivative says what to use instead.
+Invariant: everything is composed of operations, so derivatives of every order exist, for real and
+complex matrices. An error for a missing derivative says what to use instead.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def rq(
     mode: str = "full",
     check_finite: bool = True,
 ) -> Any:
-    """`(r, q)` with `a = r @ q`: upper triangular at the right, and with orthonormal rows.
+    """`(r, q)` with `a = r @ q`: r is upper triangular at the right, q has orthonormal rows.
 
-    Modes are "full", "economic" and "r", which gives `r` only. Differentiable where the last rows
-    of `a` are independent. Errors: `NotDifferentiableError` for the full factors of a matrix with
-    more columns than rows, where the further rows of `q` are a choice.
+    Modes are "full", "economic" and "r", which returns only `r`. Differentiable if the last rows of
+    `a` are independent. Errors: `NotDifferentiableError` for the full factors of a matrix with more
+    columns than rows, because the additional rows of `q` are arbitrary.
 
     >>> from ferrograd.scipy import linalg
     >>> r, q = linalg.rq(fg.tensor([[1.0, 2.0], [0.0, 4.0]]))
@@ -157,7 +157,7 @@ def ldl(
 
 
 def _eliminated(rest: Any, blocks: Any, turned: Any) -> tuple[Any, Any]:
-    """The unit triangle and the blocks, which lie where those of LAPACK do."""
+    """The unit triangle and the blocks, in LAPACK's positions."""
     n = len(blocks)
     columns, diagonal, k = [], [], 0
     while k < n:

@@ -1,7 +1,7 @@
-"""Values that an equation defines: the implicit function theorem.
+"""Solutions of equations: the implicit function theorem.
 
-Invariant: the rule is made of differentiable functions of the solution and of the parameters, so
-every order follows.
+Invariant: the rule consists of differentiable functions of the solution and of the parameters, so
+derivatives of every order exist.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Factors of `scipy.linalg`: LU, polar, bases of spaces.
 
-SciPy computes; pivots are constants. Invariant: a rule is made of operations, so every order
-follows, for real and complex matrices.
+SciPy computes; pivots are constants. Invariant: a rule is composed of operations, so derivatives of
+every order exist, for real and complex matrices.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _sylvester: Any = of_scipy(
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """The solution of `a x + x b = q`.
 
-    SciPy's own is wrong for a real matrix with complex eigenvalues beside complex operands, so that
-    all three have one dtype here.
+    SciPy's function is wrong for a real matrix with complex eigenvalues and complex operands, so
+    all three are converted to one dtype.
     """
     matrices = [floats(m) for m in (a, b, q)]
     if any(map(np.iscomplexobj, matrices)):
@@ -119,7 +119,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Any:
-    """The solution of `a x = b`, `aᵀ x = b` or `aᴴ x = b` from what `lu_factor` gives."""
+    """The solution of `a x = b`, `aᵀ x = b` or `aᴴ x = b` from the result of `lu_factor`."""
     factors, pivots = lu_and_piv
     plain_only("lu_solve", options, factors, b)
     order = numpy.arange(len(pivots))
@@ -190,10 +190,10 @@ defvjp(
 
 
 def null_space(a: Any, rcond: Any = None, **options: Any) -> Any:
-    """An orthonormal basis of the vectors that `a` makes 0.
+    """An orthonormal basis of the null space of `a`.
 
-    The derivative is that of the space, whose basis moves no further than it must: it is exact for
-    what does not depend on the choice of a basis, as the projector `n @ n.conj().T`.
+    The derivative is that of the space: the basis moves as little as possible. It is exact for
+    functions that do not depend on the choice of a basis, such as the projector `n @ n.conj().T`.
     """
     plain_only("null_space", options, a)
     return _null_basis(floats(a), rcond)

@@ -1,6 +1,6 @@
 """Matrix equations, matrix functions and structured matrices of `scipy.linalg`.
 
-All is made of operations, so every derivative follows.
+Everything is composed of operations, so derivatives of every order exist.
 """
 
 from __future__ import annotations
@@ -135,14 +135,14 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 def circulant(c: Any) -> Any:
-    """The matrix whose columns are `c`, each turned by one more."""
+    """The matrix whose columns are cyclic shifts of `c`."""
     c = np.ravel(np.asarray(c))
     places = numpy.arange(np.shape(c)[0])
     return c[(places[:, None] - places) % len(places)]
 
 
 def companion(a: Any) -> Any:
-    """The matrix whose characteristic polynomial has the coefficients `a`, the highest first."""
+    """The matrix whose characteristic polynomial has the coefficients `a`, highest power first."""
     a = floats(a)
     size = np.shape(a)[0] - 1
     return np.concatenate([-a[None, 1:] / a[0], np.eye(size)[:-1]])
@@ -195,8 +195,8 @@ def eigh_tridiagonal(
 ) -> Any:
     """The eigenvalues and eigenvectors of the symmetric matrix with the diagonals `d` and `e`.
 
-    With `select="i"` those with numbers `select_range[0]` to `select_range[1]`, with `"v"` those
-    with values above the first and up to the second.
+    `select="i"` selects indices from `select_range[0]` to `select_range[1]`, `"v"` values above the
+    first and up to the second.
     """
     plain_only("eigh_tridiagonal", {**options, "tol": None}, d, e)
     if select not in ("a", "i", "v", "all", "index", "value"):

@@ -1,4 +1,4 @@
-"""What functions of `scipy.linalg` have in common beside their operands."""
+"""Common options of the functions of `scipy.linalg`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ABOUT_WORK = {"overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver", "d
 
 
 def plain_only(name: str, options: dict[str, Any], *arrays: Any) -> None:
-    """Refuses options that we do not have; those about memory and drivers change nothing.
+    """Refuses unsupported options; those about memory and drivers change nothing.
 
-    `check_finite=True` checks the arrays. Unlike SciPy, nothing is checked without it: a
-    factorisation refuses what is not finite by itself.
+    `check_finite=True` checks the arrays. Unlike in SciPy, it is off by default: a factorisation
+    refuses infinities and NaN itself.
     """
     for key, value in options.items():
         if key == "check_finite":
@@ -39,7 +39,7 @@ def _finite(name: str, arrays: tuple[Any, ...]) -> None:
 
 
 def chosen(values: Any, vectors: Any, index: Any, value: Any) -> Any:
-    """The eigenvalues of a subset, which is a constant, and their vectors where there are any."""
+    """The eigenvalues of a constant subset, and their eigenvectors if computed."""
     if index is not None and value is not None:
         raise ArgumentError("eigh: a subset by index and one by value were given; give one of them")
     if index is not None:
@@ -61,7 +61,7 @@ def chosen(values: Any, vectors: Any, index: Any, value: Any) -> Any:
 
 
 def rank(name: str, a: Any, atol: Any, rtol: Any) -> tuple[int, float]:
-    """How many singular values lie above `atol + rtol * s[0]`, and that bound as part of `s[0]`."""
+    """The number of singular values above `atol + rtol * s[0]`, and that bound over `s[0]`."""
     known = numpy.asarray(fixed(np.asarray(a)))
     if known.ndim != 2:
         raise ArgumentError(

@@ -15,9 +15,9 @@ _conv2d: Any = _core._namespaces["nn.functional"]["conv2d"]
 
 
 def correlated(x: Any, kernel: Any) -> Any:
-    """`Σ_j x[..., i + j] kernel[j]` over the last axes, where the kernel lies inside.
+    """`Σ_j x[..., i + j] kernel[j]` over the last axes, for all positions inside `x`.
 
-    The kernel has the convolved axes, one or more; `x` has further ones before.
+    The kernel has only the convolved axes, one or more; `x` has further axes before them.
     """
     count = np.ndim(kernel)
     if count == 2 and _floats(x) and _floats(kernel):

@@ -1,6 +1,6 @@
-"""Our operations under SciPy's names.
+"""Operations under SciPy's names.
 
-While a program is recorded that reads an array where it lies, results are tensors, too.
+During a trace of a program that reads an array's memory, results are also tensors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _array(out: Any) -> Any:
 
 
 def face(ours: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """An operation that gives arrays for arrays."""
+    """An operation that returns arrays for arrays."""
 
     def either(*args: Any, **kwargs: Any) -> Any:
         out = ours(*args, **kwargs)

@@ -110,10 +110,10 @@ def _waves(name: str) -> Callable[..., Any]:
 
 
 def _lengths(s: Any) -> Any:
-    """SciPy takes one length for one axis, and None in the place of one that stays."""
+    """As in SciPy: one length for one axis; None keeps the length of an axis."""
     if s is None or not _numpy.ndim(s):
         return s if s is None else (s,)
-    # More than there may be axes: what comes after them is not read, as it may have no end.
+    # More than the possible number of axes, so that an endless iterator is not consumed.
     lengths = tuple(_islice(s, _MOST_AXES + 1))
     if any(n is not None and n < -1 for n in lengths):
         raise _ArgumentError(f"scipy.fft: the lengths are {lengths}; give positive ones")
@@ -136,7 +136,7 @@ dctn, idctn, dstn, idstn = map(_waves, ("dctn", "idctn", "dstn", "idstn"))
 
 
 def _symmetric(name: str) -> _Primitive:
-    """A Hankel transform over a logarithmic grid: its matrix is its own transpose."""
+    """A Hankel transform over a logarithmic grid; its matrix is symmetric."""
 
     def rule(
         ans: Any, a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0

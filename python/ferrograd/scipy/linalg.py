@@ -141,7 +141,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, **options: 
     return _cholesky(a, upper=not lower)
 
 
-#: What `assume_a` may say, and which triangle tells the rest of the matrix.
+#: The values of `assume_a`, and the triangle that is read.
 _KINDS = {
     **dict.fromkeys(("pos", "positive definite", "her", "hermitian"), "her"),
     **dict.fromkeys(("sym", "symmetric"), "sym"),
@@ -161,8 +161,8 @@ def solve(
 ) -> Any:
     """The solution of `a x = b`, or of `aᵀ x = b`.
 
-    Of a matrix that `assume_a` calls symmetric, Hermitian or positive definite one triangle is
-    read, of a triangular one that; the other words change nothing.
+    If `assume_a` says that the matrix is symmetric, Hermitian, positive definite or triangular,
+    only one triangle is read; other values change nothing.
     """
     _no_options("solve", options, a, b)
     a, b = np.asarray(a), np.asarray(b)
@@ -192,7 +192,7 @@ def cho_factor(a: Any, lower: bool = False, **options: Any) -> tuple[Any, bool]:
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **options: Any) -> Any:
-    """The solution of `a x = b` from the factor of `a` that `cho_factor` gives."""
+    """The solution of `a x = b` from the result of `cho_factor`."""
     c, lower = c_and_lower
     _no_options("cho_solve", options, c, b)
     half = solve_triangular(c, b, trans=0 if lower else 2, lower=lower)
@@ -228,8 +228,8 @@ def eigh(
 ) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian matrix, or of `a v = w b v`.
 
-    Those with numbers `subset_by_index[0]` to `subset_by_index[1]`, or with values above
-    `subset_by_value[0]` and up to `subset_by_value[1]`, where a subset is asked for.
+    A subset has the indices from `subset_by_index[0]` to `subset_by_index[1]`, or the values above
+    `subset_by_value[0]` and up to `subset_by_value[1]`.
     """
     _no_options("eigh", {**options, "type": None if type == 1 else type}, a, b)
     values, vectors = _eigen(a, b, lower, eigvals_only)
@@ -237,7 +237,7 @@ def eigh(
 
 
 def _eigen(a: Any, b: Any, lower: bool, eigvals_only: bool) -> tuple[Any, Any]:
-    """All of them; no vectors where only values are wanted."""
+    """All eigenvalues, with eigenvectors unless only values are needed."""
     triangle = "L" if lower else "U"
     if b is None:
         if eigvals_only:
@@ -344,7 +344,7 @@ def _bands(l_and_u: tuple[int, int], n: int) -> tuple[Any, Any]:
 
 
 def _banded_transposed(l_and_u: tuple[int, int], ab: Any, g: Any) -> Any:
-    """The solution with the transposed matrix, whose diagonals stand in the reverse order."""
+    """The solution with the transposed matrix, whose diagonals have the reverse order."""
     turned = (l_and_u[1], l_and_u[0])
     rows, inside = _bands(turned, np.shape(ab)[1])
     flipped = ab[np.arange(sum(l_and_u), -1, -1)[:, None], rows]

@@ -1,4 +1,4 @@
-"""Transforms: functions of arrays to functions that give their derivatives."""
+"""Transforms: they map a function of arrays to a function that computes its derivatives."""
 
 from ferrograd.transforms._by_name import (
     deriv as deriv,

@@ -1,6 +1,6 @@
-"""Which arguments a transform differentiates.
+"""The differentiated arguments of a transform.
 
-Invariant: an argument is found by position, by name, or as a default; never guessed.
+Invariant: an argument is found by position, by name, or as a default.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Wanted:
             argnums = argnum
         self.items, self.single = _checked(op, 0 if argnums is None else argnums)
         first = self.items[0]
-        #: The one argument by its place from the left; -1 when it is given in another way.
+        #: The position of the only differentiated argument; -1 if it is not passed by position.
         self.position = first if self.single and isinstance(first, int) else -1
 
     def find(self, args: list[Any], kwargs: dict[str, Any]) -> list[tuple[int | str, Any]]:
-        """The place of each differentiated argument, an index or a name, and its value."""
+        """The position (an index or a name) and the value of each differentiated argument."""
         found = []
         for item in self.items:
             if isinstance(item, int) and -len(args) <= item < len(args):
@@ -68,7 +68,7 @@ class Wanted:
         return found
 
     def label(self, place: int | str) -> str:
-        """How messages call an argument."""
+        """The name of an argument in messages."""
         return f"argument {place}" if isinstance(place, int) else f"the argument {place!r}"
 
     def _by_signature(self, item: int | str, args: list[Any], kwargs: dict[str, Any]) -> int | str:
@@ -108,7 +108,7 @@ class Wanted:
 
 
 def name_of(function: Any) -> str:
-    """A function's name for messages."""
+    """The name of a function in messages."""
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
@@ -165,7 +165,7 @@ def _no_function(op: str, given: Any) -> Exception:
 
 
 def named(wrapper: Callable[..., Any], function: Any, prefix: str) -> Callable[..., Any]:
-    """Gives a transformed function a name and, for its signature, the original."""
+    """Sets the name of a transformed function, and the original function for its signature."""
     wrapper.__name__ = wrapper.__qualname__ = f"{prefix}_{name_of(function)}"
     wrapper.__doc__ = getattr(function, "__doc__", None)
     wrapper.__wrapped__ = function  # type: ignore[attr-defined]

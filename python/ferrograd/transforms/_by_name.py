@@ -1,4 +1,4 @@
-"""Derivatives under other names and conventions: by names of arguments, products with a vector."""
+"""Derivatives with other arguments or results: by argument names, products with a vector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ferrograd.transforms._reverse import grad, gradient, make_vjp
 
 
 def grad_named(f: Callable[P, Any], argname: str) -> Callable[P, Any]:
-    """The gradient by the argument of this name.
+    """The gradient with respect to the argument with this name.
 
     >>> import ferrograd as fg
     >>> fg.grad_named(lambda x, scale: scale * x**2, "x")(3.0, 2.0)
@@ -28,7 +28,7 @@ def grad_named(f: Callable[P, Any], argname: str) -> Callable[P, Any]:
 
 
 def multigrad_dict(f: Callable[P, Any]) -> Callable[P, Any]:
-    """The gradients by all arguments, in a dict by their names.
+    """The gradients with respect to all arguments, in a dict with their names.
 
     >>> import ferrograd as fg
     >>> dict(fg.multigrad_dict(lambda x, y: x * y)(2.0, 3.0))
@@ -60,7 +60,7 @@ def grad_and_aux(
 def deriv(
     f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
 ) -> Callable[P, Any]:
-    """The derivative in the direction of all ones, of any number of results."""
+    """The derivative in the direction of ones; the function may have any number of results."""
     make = make_jvp(f, argnums, argnum=argnum)
     place = argnums if argnum is None else argnum
     if not isinstance(place, int):
@@ -86,14 +86,14 @@ def holomorphic_grad(f: Callable[P, Any], argnum: int = 0) -> Callable[P, Any]:
 
 
 def hessian_tensor_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """The function of the arguments and a tensor that gives the Hessian times the tensor."""
+    """Returns a function of the arguments and a tensor: the Hessian times the tensor."""
     return hvp(f, argnum)
 
 
 def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """The function of the arguments and a tensor that gives the tensor times the Jacobian.
+    """Returns a function of the arguments and a tensor: the tensor times the Jacobian.
 
-    The axes of the tensor are summed with the first ones of the result.
+    The axes of the tensor are contracted with the first axes of the result.
     """
     make = make_vjp(f, argnum)
 
@@ -119,7 +119,7 @@ def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[
 
 
 def make_jvp_reversemode(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
-    """The function that gives `push`: `push(tangent)` is the change of the result alone."""
+    """Returns a function that gives `push`: `push(tangent)` is only the change of the result."""
     make = make_jvp(f, argnum)
 
     def pushing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:

@@ -25,7 +25,7 @@ STEP, ATOL, RTOL = 1e-6, 1e-6, 1e-5
 
 
 class CheckError(GradcheckError, AssertionError):
-    """A derivative that finite differences contradict."""
+    """A derivative differs from finite differences."""
 
 
 def check_grads(
@@ -37,11 +37,11 @@ def check_grads(
     atol: float = ATOL,
     rtol: float = RTOL,
 ) -> Callable[..., None]:
-    """The function of arguments at which the derivatives of `f` are checked.
+    """Returns a function that checks the derivatives of `f` at its arguments.
 
-    Every argument made of floats is varied, in one random direction; integers and other arguments
-    are passed on. `order` counts derivatives: the second order checks the derivative of the first.
-    Where `f` takes plain arrays, its value on copies of them must be that on tensors.
+    All float arguments are varied in one random direction; integers and other arguments are passed
+    unchanged. `order=2` also checks the derivative of the first derivative. If `f` accepts plain
+    arrays, its value on arrays must equal its value on tensors.
     Errors: `GradcheckError`, an `AssertionError` too, that shows both values.
 
     >>> import numpy as np
@@ -78,7 +78,7 @@ def check_grads(
 
 
 def _no_modes(modes: Any, chosen: tuple[Any, ...]) -> Exception:
-    """The error of modes that are none, first of all of arguments in their place."""
+    """The error for unknown modes, usually arguments that were passed in the wrong place."""
     if not any(isinstance(m, str) for m in chosen):
         return ArgumentError(
             f"check_grads: modes is a {type(modes).__name__} without names of modes; give 'fwd',"
@@ -89,7 +89,7 @@ def _no_modes(modes: Any, chosen: tuple[Any, ...]) -> Exception:
 
 
 def _nothing() -> Exception:
-    """Why there is nothing to check."""
+    """The error for arguments that have no floats."""
     return ArgumentError("check_grads: no argument is made of floats; pass float arrays")
 
 
@@ -116,10 +116,10 @@ class _Check:
         self.eps, self.atol, self.rtol = eps, atol, rtol
 
     def run(self, name: str, f: Callable[..., Any], args: tuple[Any, ...], order: int) -> None:
-        """Checks one order and goes on to the next with the derivatives as functions.
+        """Checks one order, then the next order with the derivatives as functions.
 
-        A derivative is a function of the arguments and of its direction or weights, in which it is
-        linear; both are varied.
+        A derivative is a function of the arguments and of its direction or weights; both are
+        varied.
         """
         for mode in self.modes:
             direction = self._like(args)
@@ -190,12 +190,12 @@ def _mapped(function: Callable[..., Any], *values: Any) -> Any:
 
 
 def _moved(args: Any, direction: Any, step: float) -> Any:
-    """The arguments a step further, as tensors: the function sees what a transform shows it."""
+    """The arguments after a step, as tensors, as a transform passes them to the function."""
     return _mapped(lambda leaf, along: _shown(leaf, _wide(leaf) + step * along), args, direction)
 
 
 def _shown(leaf: Any, moved: Any) -> Any:
-    """A tensor for an argument that was moved; one for a number is a value, as numbers are."""
+    """A tensor for a changed argument; for a number it is a value."""
     made = tensor(moved)
     return made if isinstance(leaf, Tensor | np.ndarray) else made[()]
 

@@ -1,6 +1,6 @@
-"""What goes into a transform and what comes out: arrays and numbers to tensors and back.
+"""Conversion of arguments and results of transforms: arrays and numbers to tensors and back.
 
-Invariant: an array that leaves is fresh, writable, C-contiguous and of the dtype that came in.
+Invariant: a returned array is fresh, writable, C-contiguous and has the dtype of the argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentTypeError, DTypeError
 TENSOR, ARRAY = _TracedCall.TENSOR, _TracedCall.ARRAY
 SCALAR, FLOAT = _TracedCall.SCALAR, _TracedCall.FLOAT
 
-#: The doors to integers and complex numbers, and what to do instead.
+#: What to pass in place of arguments of other dtypes, by the kind of the dtype.
 _REMEDY = {
     "i": "pass x.astype(float)",
     "u": "pass x.astype(float)",
@@ -29,10 +29,10 @@ _REMEDY = {
 
 
 def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int]:
-    """A tensor of its own that stands for an argument, and the argument's kind.
+    """A new tensor for an argument, and the kind of the argument.
 
-    A tensor that records stays connected: the new one is computed from it, so that an outer
-    derivative sees through this one and neither is mistaken for the other.
+    A tensor that is being recorded stays connected: the new tensor is computed from it. So outer
+    derivatives include the inner one, and the two are not confused.
     """
     kind = type(value)
     if isinstance(value, Tensor):
@@ -79,29 +79,29 @@ def refused(op: str, where: str, value: Any) -> Exception:
 
 
 def _bound(op: str) -> str:
-    """What to do with arguments that are not differentiated where no argnums name the others."""
+    """What to do if some arguments cannot be differentiated and no argnums are given."""
     if op not in ("vjp", "jvp"):
         return ""
     return ", or bind an argument that is not differentiated: lambda x: f(x, i)"
 
 
 def array_of(found: Tensor) -> np.ndarray:
-    """A gradient that nothing else holds, as an array without a copy where it lies in C order."""
+    """A gradient without other references, as an array; not copied if it is in C order."""
     array = found.numpy(writable=True)
     return array if array.flags.c_contiguous else array.copy()
 
 
 def conjugate(found: Tensor) -> Tensor:
-    """A gradient of the engine as a transform gives it, and back: `conj` of a complex one.
+    """Converts between gradients of the engine and of transforms: `conj` of complex ones.
 
-    The engine's is the direction of steepest ascent, `dL/dx + i dL/dy`. Transforms multiply with
-    derivatives as they stand: that of a holomorphic function is `f'`.
+    The engine's gradient is the direction of steepest ascent, `dL/dx + i dL/dy`. In transforms, the
+    derivative of a holomorphic function is `f'`.
     """
     return found.conj() if found.dtype.kind == "c" else found
 
 
 def leave(kind: int, found: Tensor) -> Any:
-    """A derivative as what its argument was; one that is still recorded stays a tensor."""
+    """A derivative, converted to the kind of its argument; a recorded one stays a tensor."""
     if kind == TENSOR or found.requires_grad:
         return found
     if kind == ARRAY:
@@ -112,7 +112,7 @@ def leave(kind: int, found: Tensor) -> Any:
 
 
 def zeros(kind: int, like: Tensor) -> Any:
-    """The derivative of what does not depend on an argument."""
+    """The derivative of a result that does not depend on an argument."""
     if kind == FLOAT:
         return 0.0 if like.dtype.kind == "f" else 0j
     array = np.zeros(like.shape, like.dtype)
@@ -122,7 +122,7 @@ def zeros(kind: int, like: Tensor) -> Any:
 
 
 def common(kinds: Sequence[int]) -> int:
-    """The kind in which results come back: tensors before arrays before floats."""
+    """The kind of the results: tensor if any argument is one, else array, else float."""
     if not kinds:
         return ARRAY
     lowest = min(kinds)
@@ -130,7 +130,7 @@ def common(kinds: Sequence[int]) -> int:
 
 
 def value_of(kind: int, out: Any, attached: bool) -> Any:
-    """A function's result as the caller's kind; a number for one element without axes."""
+    """A result of the function in the caller's kind; a number for a 0-d result."""
     if not isinstance(out, Tensor) or (attached and out.requires_grad):
         return out
     if kind == TENSOR:
@@ -141,7 +141,7 @@ def value_of(kind: int, out: Any, attached: bool) -> Any:
 
 
 def counts(value: Any) -> bool:
-    """Whether a value is a mask or made of whole numbers."""
+    """Whether a value has a boolean or integer dtype."""
     if isinstance(value, Tensor | np.ndarray | np.generic):
         return value.dtype.kind in "biu"
     return isinstance(value, bool | int)

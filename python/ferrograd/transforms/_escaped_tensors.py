@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from ferrograd._core import GradientEdge, Node, Tensor, grad
+from ferrograd._core import GradientEdge, Node, Tensor, _grad
 from ferrograd.errors import FerrogradError, GradientError
 from ferrograd.transforms._argnums import name_of
 
@@ -17,9 +17,9 @@ def leaked(
     outputs: Sequence[Any],
     found: tuple[Node, int, Node, str | None],
 ) -> GradientError:
-    """The error of results that were computed from the argument of a transform that has ended.
+    """The error for results that were computed from the argument of a transform that has ended.
 
-    The gradient would lack what goes through that argument.
+    The part of the gradient through that argument would be missing.
     """
     node, number, leaf, line = found
     what = _described(outputs, node, number, leaf)
@@ -29,7 +29,7 @@ def leaked(
         f"{op}: {name_of(function)} used {what}{where} in an earlier call of a transform, which has"
         " ended, so that the derivative through it would be missing; compute it in this call, or"
         " keep x.detach() or an array where a constant is meant; begin a workspace that is used"
-        f" again with b[:] = 0{how}"
+        f" again with b[:] = 0{how}; see docs/when_it_goes_wrong.md"
     )
 
 
@@ -42,7 +42,7 @@ def _described(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> s
 
 
 def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple[int, ...] | None:
-    """The shape of an output of a node: that of the gradient which arrives there."""
+    """The shape of an output of a node, which is the shape of its gradient."""
     shapes: list[tuple[int, ...]] = []
 
     def note(gradients: Sequence[Tensor | None]) -> None:
@@ -53,8 +53,8 @@ def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple
     roots = [o for o in outputs if isinstance(o, Tensor) and o.requires_grad]
     seeds = [o.detach() for o in roots]
     hook = node.register_prehook(note)
-    # The values that the node saved may be gone: it is asked before it fails.
+    # The saved values of the node may be freed, so check before it fails.
     with suppress(FerrogradError):
-        grad(roots, [GradientEdge(leaf, 0)], seeds, True, False, True)
+        _grad(roots, [GradientEdge(leaf, 0)], seeds, True, False, True)
     hook.remove()
     return shapes[0] if shapes else None

@@ -52,13 +52,13 @@ class Pushforward:
 
     @property
     def value(self) -> Any:
-        """What the function returned."""
+        """The result of the function."""
         return self.tree.unflatten(
             value_of(self.found.kind, out, self.attached) for out in self.outputs
         )
 
     def push(self, tangents: list[Tensor]) -> Any:
-        """The change of the results, in their structure."""
+        """The change of the results, in the structure of the results."""
         create = self.found.keeps(self._shared or recorded(tangents))
         moved = pull(self._slopes, self._seeds, tangents, create=create, retain=True)
         changes: list[Any] = [None] * len(self.outputs)
@@ -141,7 +141,7 @@ def make_jvp(
     *,
     argnum: Argnums | None = None,
 ) -> Callable[P, Any]:
-    """The function that gives `push`: `push(tangent)` is `(value, change)`.
+    """Returns a function that gives `push`: `push(tangent)` is `(value, change)`.
 
     With `has_aux` it gives `(push, aux)`.
     """
@@ -160,7 +160,7 @@ def make_jvp(
 def hvp(
     f: Callable[..., Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
 ) -> Callable[..., Any]:
-    """The function of the arguments and a vector that gives the Hessian times that vector.
+    """Returns a function of the arguments and a vector: the Hessian times that vector.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -215,7 +215,7 @@ class Curvature:
 def make_hvp(
     f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
 ) -> Callable[P, Any]:
-    """The function that gives `(product, gradient)`: `product(v)` is the Hessian times `v`."""
+    """Returns a function that gives `(product, gradient)`; `product(v)` is the Hessian times v."""
     wanted = Wanted("make_hvp", f, argnums, argnum)
 
     def make(*args: Any, **kwargs: Any) -> tuple[Curvature, Any]:
@@ -232,7 +232,7 @@ def _half_square(x: Any) -> Any:
 def make_ggnvp(
     f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_argnum: int = 0
 ) -> Callable[..., Any]:
-    """The function that gives `product`: generalised Gauss-Newton matrix of `g(f(x))` times `v`.
+    """Returns a function that gives `product`: the Gauss-Newton matrix of `g(f(x))` times `v`.
 
     The matrix is JᵀHJ with the Jacobian J of `f` and the Hessian H of the scalar `g`.
     """

@@ -33,9 +33,9 @@ from ferrograd.transforms._trace import (
     traced,
 )
 
-#: Elements of a block that a program holds several times while it is recorded.
+#: Larger blocks are computed in a loop in compiled functions: a trace keeps several copies.
 _LARGEST = 1 << 18
-#: As many rows take one pass; columns take two, but for expensive functions fewer are better.
+#: The most rows or columns in one pass.
 _FEW_ROWS = 64
 
 
@@ -47,12 +47,12 @@ def jacobian(
     argnum: Argnums | None = None,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """The function that gives all derivatives of all results.
+    """Returns a function that computes all derivatives of all results.
 
-    For arrays the shape is that of the result followed by that of the argument. Containers give
-    containers: of the results' structure outside, of the arguments' inside. With `has_aux`, `f`
-    returns `(value, aux)` and the result is `(jacobian, aux)`. Complex results of complex arguments
-    need `holomorphic`: the derivatives are the complex ones.
+    For arrays the shape is that of the result followed by that of the argument. For containers the
+    result has the structure of the results outside and that of the arguments inside. With
+    `has_aux`, `f` returns `(value, aux)` and the result is `(jacobian, aux)`. Complex results of
+    complex arguments need `holomorphic`: the derivatives are the complex ones.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -70,9 +70,9 @@ def hessian(
     *,
     argnum: Argnums | None = None,
 ) -> Callable[P, Any]:
-    """The function that gives all second derivatives, `jacobian` of `jacobian`.
+    """Returns a function that computes all second derivatives, `jacobian` of `jacobian`.
 
-    For several arguments the blocks come as a tuple of tuples. With `has_aux`, `(hessian, aux)`.
+    For several arguments the blocks are a tuple of tuples. With `has_aux`, `(hessian, aux)`.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -88,7 +88,7 @@ def _matrix(
     has_aux: bool,
     derivatives: Callable[[Trace, Any, bool], list[Any]],
 ) -> Callable[..., Any]:
-    """The function that gives `derivatives(found, out, attached)` of every result."""
+    """Returns a function that applies `derivatives(found, out, attached)` to every result."""
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
         found = traced(wanted, args, kwargs)
@@ -109,12 +109,12 @@ def _matrix(
 
 
 def _first(found: Trace, out: Any, attached: bool) -> list[Any]:
-    """For each input, the derivatives of one result by it."""
+    """For each input, the derivatives of one result with respect to it."""
     return _finished(found, out, _blocks(found, out, attached))
 
 
 def _second(found: Trace, out: Any, attached: bool) -> list[Any]:
-    """For each input, the derivatives by all inputs of one result's derivative by it."""
+    """For each input, the derivatives with respect to all inputs of the first derivative by it."""
     rows = []
     for x, block in zip(found.tensors, blocks(out, found.tensors, True), strict=True):
         first: Any = block
@@ -132,9 +132,9 @@ def _blocks(found: Trace, out: Any, attached: bool) -> Sequence[Tensor | None]:
 
 @outside_inference
 def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
-    """The derivatives of one result by each input, None where it does not depend on it.
+    """The derivatives of one result by each input, None for inputs on which it does not depend.
 
-    Those of an attached result are recorded: somebody else may differentiate them.
+    The derivatives of an attached result are recorded, because an outer transform may use them.
     """
     if not isinstance(out, Tensor) or not out.requires_grad:
         return [None] * len(inputs)
@@ -143,7 +143,7 @@ def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tenso
             return _columns(out, inputs, attached)
         made = _rows(out, inputs, attached)
         return [block if block is None else conjugate(block) for block in made]
-    # A complex function of real numbers has the derivatives of its parts.
+    # A complex function of real numbers: the derivatives of both parts.
     real, imag = (blocks(part, inputs, attached) for part in (out.real, out.imag))
     return [
         a if b is None else b * 1j if a is None else a + b * 1j
@@ -154,8 +154,8 @@ def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tenso
 def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
     """The gradients of every element of a result.
 
-    A program keeps what each of its steps makes until it is recorded. So in a long one the passes
-    are one loop, whose body is recorded once.
+    A trace keeps the results of all its steps until it ends. So in a long trace the passes are one
+    loop, whose body is traced once.
     """
     if not attached and _is_recording_program():
         size, rows = out.numel() * max(x.numel() for x in inputs), _rows_of_pass(out, inputs)
@@ -166,7 +166,7 @@ def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Ten
 
 
 def _loop(out: Tensor, inputs: Sequence[Tensor], rows: int) -> Sequence[Tensor]:
-    """The same, so many rows in each iteration and the rest behind it."""
+    """The same as a loop with a fixed number of rows in each iteration; the rest follows."""
     count = out.numel()
     steps, rest = divmod(count, rows)
     places, own = asarray(np.arange(count)), asarray(np.arange(rows)[:, np.newaxis])
@@ -185,7 +185,7 @@ def _loop(out: Tensor, inputs: Sequence[Tensor], rows: int) -> Sequence[Tensor]:
 
 
 def _is_tall(out: Tensor, inputs: Sequence[Tensor]) -> bool:
-    """Whether columns are taken: there are fewer of them than rows, and nobody watches rows."""
+    """Whether to compute columns: there are fewer columns than rows, and no hooks need rows."""
     rows = out.numel()
     return (
         rows > _FEW_ROWS
@@ -196,14 +196,14 @@ def _is_tall(out: Tensor, inputs: Sequence[Tensor]) -> bool:
 
 
 def _columns(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
-    """The same as `blocks`, by the pull of one weight of each result, which is linear in them."""
+    """The same as `blocks`, from the derivative of a pull, which is linear in its weights."""
     weights = tensor(np.zeros(out.shape, out.dtype), requires_grad=True)
     slopes = pull([out], inputs, [weights], create=True)
     return [_turned(slope, weights, attached) for slope in slopes]
 
 
 def _turned(slope: Tensor | None, weights: Tensor, attached: bool) -> Tensor | None:
-    """The derivatives of a slope by the weights, those of the weights first."""
+    """The derivatives of a pulled gradient by its weights; the axes of the weights come first."""
     if slope is None or not slope.requires_grad:
         return None
     (made,) = _rows(slope, [weights], attached)
@@ -221,7 +221,7 @@ def _finished(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any
 
 
 def _block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
-    """A block as its argument's kind; a number where neither result nor argument has axes."""
+    """A block in the kind of its argument; a number if neither result nor argument has axes."""
     if block is not None and (kind == TENSOR or block.requires_grad):
         return block
     if block is None:

@@ -1,6 +1,6 @@
 """Gradients of functions: `grad`, `value_and_grad`, `elementwise_grad`, `vjp`, `make_vjp`.
 
-Invariant: what comes out has the structure and the kind of the differentiated arguments.
+Invariant: results have the structure and the kind of the differentiated arguments.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _traced_call, _TracedCall, grad as _grad, ones_like, tensor
+from ferrograd._core import Tensor, _grad, _traced_call, _TracedCall, tensor
+from ferrograd._tensor.creation import ones_like
 from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd.errors import (
     ArgumentError,
@@ -47,16 +48,17 @@ def grad(
     argnum: Argnums | None = None,
     holomorphic: bool = False,
 ) -> Callable[P, Any]:
-    """The function that gives the gradient of a scalar function.
+    """Returns a function that computes the gradient of a scalar function.
 
-    `argnums` names the arguments to differentiate, by position or by name; several give a tuple.
-    Arguments may be floats, arrays, tensors or containers of them; the gradient has the same
-    structure and kind. With `has_aux`, `f` returns `(value, aux)` and the result is
-    `(gradient, aux)`. Differentiable to any order by nesting. The gradient by a complex argument
-    `x + iy` is `dL/dx - i dL/dy`, as in JAX and HIPS autograd (`backward` gives its conjugate); a
-    complex result needs `holomorphic`, and then the gradient is the complex derivative.
+    `argnums` selects the arguments to differentiate, by position or by name; for several, the
+    gradient is a tuple. Arguments may be floats, arrays, tensors or containers of them; the
+    gradient has the same structure and kind. With `has_aux`, `f` returns `(value, aux)` and the
+    result is `(gradient, aux)`. Nesting gives derivatives of any order. The gradient with respect
+    to a complex argument `x + iy` is `dL/dx - i dL/dy`, as in JAX and HIPS autograd (`backward`
+    gives the conjugate). A complex result needs `holomorphic=True`, and the gradient is then the
+    complex derivative.
     Errors: `TypeError` for integer or other arguments that have no derivative, and for results that
-    are no number; `ValueError` when `f` gives more than one number.
+    are not a number; `ValueError` if `f` returns more than one number.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -67,7 +69,7 @@ def grad(
 
 
 def gradient(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
-    """`grad` under the name of the transform it serves."""
+    """`grad`, with the name of the calling transform for messages."""
     return _derived(wanted, has_aux, False, "grad_of")
 
 
@@ -79,9 +81,9 @@ def value_and_grad(
     argnum: Argnums | None = None,
     holomorphic: bool = False,
 ) -> Callable[P, tuple[R, Any]]:
-    """As `grad`, with the value: `(value, gradient)`, or `((value, aux), gradient)`.
+    """Like `grad`, but the result is `(value, gradient)`, or `((value, aux), gradient)`.
 
-    `scipy.optimize.minimize(fg.value_and_grad(f), x0, jac=True)` works as it stands.
+    Use it with SciPy: `scipy.optimize.minimize(fg.value_and_grad(f), x0, jac=True)`.
 
     >>> import ferrograd as fg
     >>> fg.value_and_grad(lambda x: x**3)(2.0)
@@ -91,12 +93,12 @@ def value_and_grad(
 
 
 def valued(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
-    """`value_and_grad` under the name of the transform it serves."""
+    """`value_and_grad`, with the name of the calling transform for messages."""
     return _derived(wanted, has_aux, True, "value_and_grad_of")
 
 
 def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callable[..., Any]:
-    """The function that gives the gradient, with the value if it is wanted."""
+    """Returns the function that computes the gradient, optionally with the value."""
     op, function, position = wanted.op, wanted.function, wanted.position
     short = None if has_aux or wanted.holomorphic else valued
 
@@ -149,7 +151,7 @@ def _gradient(found: Trace) -> tuple[bool, Any]:
 
 
 def left(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
-    """Derivatives in the kinds of the arguments, zeros where there is none, from gradients."""
+    """Converts gradients to the kinds of the arguments; a missing gradient becomes zeros."""
     return [
         zeros(kind, x) if slope is None else leave(kind, conjugate(slope))
         for kind, x, slope in zip(found.kinds, found.tensors, slopes, strict=True)
@@ -157,7 +159,7 @@ def left(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
 
 
 def scalar(found: Trace) -> Tensor | None:
-    """The one number a function returned; None when it is a constant."""
+    """The number that a function returned; None if it is a constant."""
     out, wanted = found.result, found.wanted
     if out is None:
         raise no_value(wanted)
@@ -189,7 +191,7 @@ def elementwise_grad(
     *,
     argnum: Argnums | None = None,
 ) -> Callable[P, Any]:
-    """The derivative of each element of an element-wise function: the gradient of its sum.
+    """The derivative of an element-wise function at each element: the gradient of its sum.
 
     >>> import numpy as np
     >>> import ferrograd as fg
@@ -227,11 +229,11 @@ class Pullback:
 
     @property
     def value(self) -> Any:
-        """What the function returned."""
+        """The result of the function."""
         return leave_tree(self._found.result, self._found.kind, self.attached)
 
     def __call__(self, cotangents: Any) -> Any:
-        """Pulls weights of the results, in their structure, back to the arguments."""
+        """The derivatives for weights in the structure of the results."""
         found = self._found
         seeds = matched(
             found.wanted.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
@@ -247,7 +249,7 @@ class Pullback:
 
 
 def recorded(vectors: Sequence[Tensor]) -> bool:
-    """Whether somebody may differentiate by these vectors."""
+    """Whether these vectors have a history, so that the pull must be differentiable by them."""
     return bool(mode() & GRAD) and any(v.requires_grad for v in vectors)
 
 
@@ -294,9 +296,9 @@ def _vector(op: str, what: str, leaf: Any, dtype: Any) -> Tensor:
 
 
 def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """`(f(*primals), pull)`, where `pull(cotangent)` gives one derivative for each primal.
+    """Returns `(f(*primals), pull)`; `pull(cotangent)` is a tuple with one derivative per primal.
 
-    With `has_aux`, `f` returns `(value, aux)` and so does this: `(value, pull, aux)`. The cotangent
+    With `has_aux`, `f` returns `(value, aux)` and the result is `(value, pull, aux)`. The cotangent
     has the structure of the value; `pull` may be called any number of times.
 
     >>> import numpy as np
@@ -323,16 +325,16 @@ def make_vjp(
     *,
     argnum: Argnums | None = None,
 ) -> Callable[P, Any]:
-    """The function that gives `(pull, value)`: `pull(cotangent)` is the derivative of `argnums`.
+    """Returns a function that gives `(pull, value)`; `pull` is the derivative of `argnums`.
 
-    Results that are masks or whole numbers are constants, whose part of the cotangent counts for
-    nothing. With `has_aux`, `(pull, value, aux)`.
+    Boolean and integer results are constants; their part of the cotangent is ignored. With
+    `has_aux`, `(pull, value, aux)`.
     """
     return pulling(Wanted("make_vjp", f, argnums, argnum), has_aux, constants=True)
 
 
 def pulling(wanted: Wanted, has_aux: bool = False, constants: bool = False) -> Callable[..., Any]:
-    """`make_vjp` under the name of the transform it serves."""
+    """`make_vjp`, with the name of the calling transform for messages."""
 
     def pull_and_value(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         found = trace(wanted, args, kwargs)

@@ -1,7 +1,7 @@
 """One call of a function under differentiation.
 
-Invariant: the caller's grad mode is back when the function has returned or raised; every argument
-is a tensor of its own, so that nested derivatives with respect to one value stay apart.
+Invariant: the caller's grad mode is restored when the function has returned or raised. Every
+argument is a new tensor, so that nested derivatives with respect to one value are separate.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ferrograd._core import (
     Tensor,
     _depends_on_others,
     _end_transform,
+    _grad,
     _of_ended_transform,
     _pop_arguments,
     _push_arguments,
@@ -24,7 +25,6 @@ from ferrograd._core import (
     _switch_grad,
     _traced_call,
     _TracedCall,
-    grad as _grad,
 )
 from ferrograd._tensor.pytree import LEAF, Tree, flatten
 from ferrograd.errors import (
@@ -45,7 +45,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Trace:
-    """The differentiated arguments of a call, what it returned, and how results leave."""
+    """The differentiated arguments of a call, its result, and the conversion of results."""
 
     __slots__ = ("aux", "before", "kinds", "recorded", "result", "tensors", "trees", "wanted")
 
@@ -65,22 +65,22 @@ class Trace:
         self.kinds = kinds
         self.result = result
         self.aux: Any = None
-        #: Whether something that has left is recorded, and so leads to the arguments.
+        #: Whether a returned value is recorded, so that its history leads to the arguments.
         self.recorded = False
 
     def __del__(self, end: Callable[[list[Any]], None] = _end_transform) -> None:
-        """Notes what is still computed from the arguments: nobody may differentiate it."""
+        """Marks tensors that still depend on the arguments as no longer differentiable."""
         if not self.recorded:
             self.result = self.aux = None
             end(self.tensors)
 
     @property
     def kind(self) -> int:
-        """The kind of values that belong to no single argument."""
+        """The kind of values that do not belong to a single argument."""
         return common(self.kinds)
 
     def split_aux(self) -> None:
-        """Takes the auxiliary part off the result."""
+        """Separates the auxiliary part from the result."""
         if not isinstance(self.result, tuple) or len(self.result) != 2:
             raise ArgumentTypeError(
                 f"{self.wanted.op}: with has_aux=True {name_of(self.wanted.function)} must return"
@@ -89,7 +89,7 @@ class Trace:
         self.result, self.aux = self.result
 
     def attached(self, outputs: Sequence[Any]) -> bool:
-        """Whether a derivative of these must stay differentiable by somebody else."""
+        """Whether derivatives of these outputs must be recorded for an outer transform."""
         found = _of_ended_transform(outputs)
         if found is not None:
             raise leaked(self.wanted.op, self.wanted.function, outputs, found)
@@ -109,9 +109,9 @@ class Trace:
     ) -> Sequence[Tensor | None]:
         """The derivatives that `pull(create_graph)` computes of these outputs.
 
-        A backward written in Python may read what somebody else differentiates although no output
-        depends on it. So inside another transform such a pull is recorded, and what depends on
-        nothing but these arguments then loses its history.
+        A backward written in Python may read tensors that an outer transform differentiates, even
+        if no output depends on them. So inside another transform such a pull is recorded. Results
+        that depend only on these arguments are then detached.
         """
         if attached or not self._inside() or not _runs_python(outputs, self.tensors):
             return pull(attached)
@@ -122,11 +122,11 @@ class Trace:
         return [slope if slope is None else slope.detach().clone() for slope in slopes]
 
     def shared(self, slopes: Sequence[Any], own: Sequence[Tensor] = ()) -> bool:
-        """Whether the derivatives of recorded slopes are differentiable by another transform."""
+        """Whether recorded derivatives can be differentiated by another transform."""
         return self.keeps(self._inside() and _depends_on_others(slopes, [*self.tensors, *own]))
 
     def keeps(self, recorded: bool) -> bool:
-        """Takes note that a derivative is recorded, and gives that back."""
+        """Notes whether a derivative is recorded, and returns it."""
         self.recorded = self.recorded or recorded
         return recorded
 
@@ -146,12 +146,12 @@ class Trace:
         return Tree.of_tuple(self.trees)
 
     def leave_aux(self, attached: bool) -> Any:
-        """The auxiliary part without tensors that only the derivative needed."""
+        """The auxiliary part, with tensors converted like results."""
         return leave_tree(self.aux, self.kind, attached)
 
 
 def leave_tree(value: Any, kind: int, attached: bool) -> Any:
-    """A result of the function with its tensors as what the caller works with."""
+    """A result of the function with its tensors converted to the caller's kind."""
     if isinstance(value, Tensor):
         return value_of(kind, value, attached)
     leaves, tree = flatten(value)
@@ -173,7 +173,7 @@ def run(before: int, wanted: Wanted, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def reveal(op: str, function: Callable[..., Any], error: Exception) -> None:
-    """Says what really happened: NumPy hides errors, the core knows no owner of a leaf."""
+    """Raises a clearer error: NumPy hides errors, and the core does not know whose leaf it is."""
     if isinstance(error, InPlaceError):
         if "a leaf that requires grad" in str(error):
             raise _changed(op, function) from error
@@ -182,7 +182,7 @@ def reveal(op: str, function: Callable[..., Any], error: Exception) -> None:
 
 
 def outside_inference(function: F) -> F:
-    """Lets a step of a transform make tensors that may be saved, whatever mode the caller is in."""
+    """Leaves inference mode for a step of a transform, so that its tensors may be saved."""
 
     @functools.wraps(function)
     def apply(*args: Any, **kwargs: Any) -> Any:
@@ -207,7 +207,7 @@ def mode() -> int:
 
 @outside_inference
 def trace(wanted: Wanted, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
-    """Calls the function with tensors in place of the differentiated arguments."""
+    """Calls the function with tensors as the differentiated arguments."""
     before = mode()
     recording = bool(before & GRAD)
     args, kwargs = list(args), dict(kwargs)
@@ -254,7 +254,7 @@ def _entered(
 
 
 def refuse_changed(found: Trace) -> None:
-    """Refuses a function that wrote to its argument: the derivative would be of the new value."""
+    """Refuses a function that wrote to its argument, because the derivative would be wrong."""
     if any(x._version for x in found.tensors):
         raise _changed(found.wanted.op, found.wanted.function)
 
@@ -262,7 +262,7 @@ def refuse_changed(found: Trace) -> None:
 def _changed(op: str, function: Callable[..., Any]) -> Exception:
     return ArgumentChangedError(
         f"{op}: {name_of(function)} changed a differentiated argument in place; work on a copy of"
-        " it, x = x.copy()"
+        " it, x = x.copy(); see docs/when_it_goes_wrong.md"
     )
 
 
@@ -273,9 +273,9 @@ def quick(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> _TracedCall | None:
-    """`trace` for the usual call, one float, float array or tensor outside every other transform.
+    """`trace` for the common call: one float, float array or tensor, outside other transforms.
 
-    None when the call is not of this sort, and then nothing has happened.
+    For other calls it returns None and does nothing.
     """
     try:
         hit: _TracedCall | None = _traced_call(function, position, args, kwargs)
@@ -293,7 +293,7 @@ def quick_trace(wanted: Wanted, hit: _TracedCall) -> Trace:
 
 
 def traced(wanted: Wanted, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
-    """The trace of a call, by the quick way where it is open."""
+    """The trace of a call, by `quick` if possible."""
     hit = quick(wanted.op, wanted.function, wanted.position, args, kwargs)
     return trace(wanted, args, kwargs) if hit is None else quick_trace(wanted, hit)
 
@@ -305,7 +305,7 @@ ONE = [LEAF]
 def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:
     """The leaves of the result, each a float tensor or a constant, and their tree.
 
-    Masks and whole numbers have no derivative: they are refused, or constants.
+    Boolean and integer leaves have no derivative: they are refused, or are constants.
     """
     if found.result is None:
         raise no_value(found.wanted)
@@ -317,7 +317,7 @@ def outputs_of(found: Trace, constants: bool = False) -> tuple[list[Any], Tree]:
 
 
 def check_output(wanted: Wanted, value: Any, path: str = "") -> None:
-    """Refuses a result that no derivative exists of."""
+    """Refuses a result that has no derivative."""
     if isinstance(value, Tensor):
         if value.dtype.kind not in "fc":
             raise DTypeError(
@@ -340,7 +340,7 @@ def check_output(wanted: Wanted, value: Any, path: str = "") -> None:
 
 
 def check_holomorphic(found: Trace, out: Any) -> None:
-    """Refuses the gradient of a complex result, unless it was asked for as a complex derivative."""
+    """Refuses the gradient of a complex result, unless `holomorphic` is set."""
     wanted = found.wanted
     if not wanted.holomorphic:
         raise DTypeError(
@@ -354,7 +354,7 @@ def check_holomorphic(found: Trace, out: Any) -> None:
                 f"{wanted.op}: holomorphic=True with an argument of dtype {x.dtype}; pass complex"
                 " arguments, x.astype(complex)"
             )
-    # What it is, not its elements: a recording does not let them out.
+    # The type and shape only: a trace cannot read the elements.
     if not (out.dtype.kind == "c" if isinstance(out, Tensor) else np.iscomplexobj(out)):
         raise DTypeError(
             f"{wanted.op}: holomorphic=True and {name_of(wanted.function)} returned"
@@ -367,7 +367,7 @@ def _at(path: str) -> str:
 
 
 def no_value(wanted: Wanted) -> Exception:
-    """The error of a function that returned nothing to differentiate."""
+    """The error for a function that returned nothing to differentiate."""
     return ArgumentTypeError(
         f"{wanted.op}: {name_of(wanted.function)} returned None, which holds no number to"
         " differentiate; is a return statement missing?"
@@ -398,7 +398,7 @@ def pull(
     create: bool = False,
     retain: bool | None = None,
 ) -> Sequence[Tensor | None]:
-    """The gradients of the recorded ones among outputs, weighted by seeds; None where unused."""
+    """The gradients of the recorded outputs, weighted by seeds; None for unused inputs."""
     roots = [(o, k) for k, o in enumerate(outputs) if isinstance(o, Tensor) and o.requires_grad]
     if not roots:
         return [None] * len(inputs)

@@ -1,4 +1,4 @@
-"""What stands around a model: data, checkpoints. Loaded when its name is first used."""
+"""Helpers for training: data, checkpoints. Loaded when its name is first used."""
 
 import typing as _typing
 from importlib import import_module as _import_module

@@ -235,7 +235,7 @@ fn grad_batched<'py>(
 
 /// Computes the gradients of `outputs` with respect to `inputs`; no `.grad` changes. With `is_grads_batched` the first
 /// axis of `grad_outputs` and of the results counts vectors.
-#[pyfunction]
+#[pyfunction(name = "_grad")]
 #[pyo3(signature = (outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=false, allow_unused=None, materialize_grads=false, is_grads_batched=false, *, only_inputs=true))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn grad<'py>(

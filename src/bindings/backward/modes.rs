@@ -164,6 +164,7 @@ pub(crate) fn registered(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         row.set_item("namespaces", decl.facts.namespaces)?;
         let method = decl.is_top_level() && decl.takes_tensor();
         row.set_item("method", method || decl.is_method_only())?;
+        row.set_item("function", decl.facts.core_function.unwrap_or(decl.name))?;
         row.set_item("in_place", decl.is_top_level() && decl.in_place.is_some())?;
         row.set_item("in_place_aliases", decl.facts.in_place_aliases)?;
         row.set_item("positional", decl.positional())?;

@@ -87,6 +87,11 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
         }
         return Ok(Some(Tensor::scalar(number)));
     }
+    array_like(op, ob)
+}
+
+/// `tensor_like` for an object that is neither a tensor nor a weak number.
+fn array_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     if numpy::is_array(ob) {
         return numpy::share(op, ob).map(Some);
     }
@@ -96,7 +101,7 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
     let number = ob.is_instance_of::<PyFloat>() || ob.is_instance_of::<PyComplex>();
     if number || numpy::is_scalar(ob)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
-        capture::register_constant(tensor.storage());
+        capture::note_filled(tensor.storage());
         return Ok(Some(tensor));
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
@@ -114,13 +119,37 @@ pub(crate) fn tensor_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Te
 fn from_range(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     let Some(found) = ints(op, "a range", ob, MAX_ITEMS)? else { return Ok(None) };
     let tensor = Tensor::from(found.to_vec());
-    capture::register_constant(tensor.storage());
+    capture::note_filled(tensor.storage());
     Ok(Some(tensor))
 }
 
-/// The other operand of a tensor's operator; `None` also for an object that implements arithmetic with arrays itself.
+/// The other operand of a tensor's operator; `None` for an object that is no operand, or implements arithmetic with arrays
+/// itself.
 #[inline]
 pub(crate) fn operand_like(
+    op: &str,
+    rule: OverrideRule,
+    ob: &Bound<'_, PyAny>,
+) -> PyResult<Option<Operand>> {
+    if let Ok(tensor) = ob.cast_exact::<PyTensor>() {
+        return Ok(Some(Operand::Tensor(tensor.get().tensor.clone())));
+    }
+    if let Some(number) = weak_number(ob)? {
+        return Ok(Some(Operand::Scalar(number)));
+    }
+    if foreign_arrays::should_defer(rule, ob)? {
+        return Ok(None);
+    }
+    let tensor = match ob.cast::<PyTensor>() {
+        Ok(tensor) => Some(tensor.get().tensor.clone()),
+        Err(_) => array_like(op, ob)?,
+    };
+    Ok(tensor.map(Operand::Tensor))
+}
+
+/// `operand_like` for an operation that takes tensors only: a number is one without axes.
+#[inline]
+pub(crate) fn tensor_operand_like(
     op: &str,
     rule: OverrideRule,
     ob: &Bound<'_, PyAny>,
@@ -168,7 +197,7 @@ pub(crate) fn assigned_value(
 ) -> PyResult<Operand> {
     if is_sequence(ob) && !holds_tensor(op, ob)? {
         let tensor = numpy::take_over(op, &numpy::asarray_checked(op, ob, dtype)?)?;
-        capture::register_constant(tensor.storage());
+        capture::note_filled(tensor.storage());
         return Ok(Operand::Tensor(tensor));
     }
     if let Some(number) = signed_number(ob, dtype)? {
@@ -197,7 +226,7 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
-        capture::register_constant(tensor.storage());
+        capture::note_filled(tensor.storage());
         return Ok(tensor);
     }
     let mut parts = Vec::new();

@@ -16,12 +16,13 @@ use crate::bindings::call::dispatch::{self, Keywords, Positional};
 use crate::bindings::call::intercept;
 use crate::bindings::call::intercept::Keyword;
 use crate::bindings::call::signature_text::documentation;
+use crate::bindings::call::small_ops::SmallResult;
 use crate::bindings::call::{node_attributes, small_ops};
 use crate::bindings::errors::to_python;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::error::Error;
 use crate::graph::Mode;
-use crate::ops::core::elementwise::{binary, unary_with};
+use crate::ops::core::elementwise::unary_with;
 use crate::ops::core::op_decl::{OpDecl, Shortcut};
 use crate::ops::registry;
 use crate::tensor::Tensor;
@@ -32,8 +33,6 @@ type DispatchFn = for<'py> fn(
     &[Bound<'py, PyAny>],
     &[Keyword<'py>],
 ) -> PyResult<Bound<'py, PyAny>>;
-/// The result of a fast path; `None` if it does not apply.
-type FastResult<'py> = Option<PyResult<Bound<'py, PyAny>>>;
 type Entry = unsafe extern "C" fn(
     *mut c::PyObject,
     *const *mut c::PyObject,
@@ -99,33 +98,19 @@ unsafe fn call_fast_or_general(
     let mode = Mode::current();
     if kwnames.is_null() && !intercept::is_intercepted(mode) {
         // SAFETY: the arguments are `slf`, unless null, and `nargs` more live objects; attached.
-        let small_result = unsafe {
+        let computed = unsafe {
             match (&decl.shortcut, slf.is_null(), nargs) {
                 (Shortcut::Unary(op, []), false, 0) => small_ops::unary(op, slf, mode),
                 (Shortcut::Unary(op, []), true, 1) => small_ops::unary(op, *args, mode),
                 (Shortcut::Binary(op), false, 1) => small_ops::binary(op, slf, *args, mode),
                 (Shortcut::Binary(op), true, 2) => small_ops::binary(op, *args, *args.add(1), mode),
+                (_, false, 0) => with_defaults(index, slf),
+                (_, true, 1) => with_defaults(index, *args),
                 _ => None,
             }
         };
-        if let Some(object) = small_result {
+        if let Some(object) = computed {
             return object;
-        }
-        // SAFETY: as above.
-        let done = unsafe {
-            match (slf.is_null(), nargs) {
-                (false, 0) => unary_fast(index, slf),
-                (true, 1) => unary_fast(index, *args),
-                (false, 1) => binary_fast(decl, slf, *args),
-                (true, 2) => binary_fast(decl, *args, *args.add(1)),
-                _ => None,
-            }
-        };
-        match done {
-            Some(Ok(object)) => return object.into_ptr(),
-            // SAFETY: attached, as CPython calls.
-            Some(Err(error)) => return raise(unsafe { Python::assume_attached() }, error),
-            None => {}
         }
     }
     // SAFETY: the caller's contract.
@@ -168,7 +153,7 @@ unsafe fn small_tensor<'a>(ob: *mut c::PyObject) -> Option<&'a Tensor> {
 /// # Safety
 /// `ob` is a live object and the thread is attached.
 #[inline]
-unsafe fn unary_fast<'py>(index: usize, ob: *mut c::PyObject) -> FastResult<'py> {
+unsafe fn with_defaults(index: usize, ob: *mut c::PyObject) -> SmallResult {
     let decl = registry()[index];
     if !matches!(decl.shortcut, Shortcut::Unary(..) | Shortcut::Plain(_)) {
         return None;
@@ -180,9 +165,7 @@ unsafe fn unary_fast<'py>(index: usize, ob: *mut c::PyObject) -> FastResult<'py>
     let run = || match decl.shortcut {
         Shortcut::Unary(op, defaults) => {
             let out = unary_with(op, x, defaults)?;
-            if !defaults.is_empty() {
-                node_attributes::label_tensor(index, x, &out);
-            }
+            node_attributes::label_tensor(index, x, &out);
             wrap(py, out)
         }
         Shortcut::Plain(plain) => {
@@ -194,26 +177,8 @@ unsafe fn unary_fast<'py>(index: usize, ob: *mut c::PyObject) -> FastResult<'py>
         }
         Shortcut::Binary(_) | Shortcut::None => Err(panic_error(decl)),
     };
-    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panic_error(decl))))
-}
-
-/// Fast path: two exact tensors.
-///
-/// # Safety
-/// `a` and `b` are live objects and the thread is attached.
-#[inline]
-unsafe fn binary_fast<'py>(
-    decl: &OpDecl,
-    a: *mut c::PyObject,
-    b: *mut c::PyObject,
-) -> FastResult<'py> {
-    let Shortcut::Binary(op) = decl.shortcut else {
-        return None;
-    };
-    // SAFETY: the caller's contract.
-    let (a, b, py) = unsafe { (small_tensor(a)?, small_tensor(b)?, Python::assume_attached()) };
-    let run = || wrap(py, binary(op, a, b)?);
-    Some(catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panic_error(decl))))
+    let done = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(panic_error(decl)));
+    Some(done.map_or_else(|error| raise(py, error), Bound::into_ptr))
 }
 
 /// # Safety

@@ -1,8 +1,6 @@
 //! Operations as functions and methods in Python: their names, and the methods of `Tensor`, created when first looked up.
 //!
-//! Of two methods with one name the later wins: methods written in Python come before operations.
-//!
-//! Invariant: an attribute that a program has assigned to the class is not replaced.
+//! Invariant: no two methods have one name, and no two functions; an attribute that a program has assigned to the class is not replaced.
 
 use std::borrow::Cow;
 use std::ffi::{c_int, c_uint, c_void};
@@ -187,7 +185,7 @@ pub(crate) fn methods() -> impl Iterator<Item = (Cow<'static, str>, MethodSource
 /// The module functions that are operations: their numbers and names.
 pub(crate) fn functions() -> impl Iterator<Item = (usize, &'static str)> {
     let top = registry().iter().enumerate().filter(|(_, decl)| decl.is_top_level());
-    top.flat_map(|(index, decl)| names(decl).map(move |name| (index, name)))
+    top.flat_map(|(index, decl)| decl.functions().map(move |name| (index, name)))
 }
 
 /// The module function of this name, if it is an operation.

@@ -1,7 +1,7 @@
-//! Fast path of operators and functions on a few float elements, computed directly in the memory of the result's object
-//! (`ops/core/formulas/small.rs`).
-//! Returns None, without side effects, for subclasses, other operand types, or modes in which calls are intercepted or
-//! Python code may run.
+//! Element-wise operators, functions and methods on exact tensors of few elements and on numbers. A few floats are computed
+//! directly in the memory of the result's object (`ops/core/formulas/small.rs`).
+//! Returns None, without side effects, for subclasses, other operand types, many elements, or modes in which calls are
+//! intercepted.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -11,10 +11,9 @@ use pyo3::prelude::*;
 
 use crate::bindings::call::intercept;
 use crate::bindings::errors::to_python;
-use crate::bindings::object::free_list;
-use crate::error::Result;
+use crate::bindings::object::{free_list, wrap_computed};
 use crate::graph::Mode;
-use crate::ops::core::elementwise::Elementwise;
+use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::ops::core::op_decl::Scalar;
 use crate::tensor::Tensor;
 
@@ -54,21 +53,13 @@ pub(crate) unsafe fn binary(
     b: Object,
     mode: Mode,
 ) -> SmallResult {
-    if !intercept::allows_small_ops(mode) {
-        return None;
-    }
     // SAFETY: the caller's contract; the caller's references keep the tensors.
     let attempt = || unsafe {
+        use OperandRef::{Scalar, Tensor};
         match (free_list::exact_tensor(a), free_list::exact_tensor(b)) {
-            (Some(x), Some(y)) => new_object(|place| op.run_small(x, (x, y), &[], mode, place)),
-            (Some(x), None) => {
-                let exact_number = exact_number(b)?;
-                new_object(|place| op.run_small(x, (x, exact_number), &[], mode, place))
-            }
-            (None, Some(y)) => {
-                let exact_number = exact_number(a)?;
-                new_object(|place| op.run_small(y, (exact_number, y), &[], mode, place))
-            }
+            (Some(x), Some(y)) => compute(op, x, [Tensor(x), Tensor(y)], mode),
+            (Some(x), None) => compute(op, x, [Tensor(x), Scalar(exact_number(b)?)], mode),
+            (None, Some(y)) => compute(op, y, [Scalar(exact_number(a)?), Tensor(y)], mode),
             (None, None) => None,
         }
     };
@@ -82,30 +73,56 @@ pub(crate) unsafe fn binary(
 /// The object lives, and the thread is attached.
 #[inline(never)]
 pub(crate) unsafe fn unary(op: &'static Elementwise, a: Object, mode: Mode) -> SmallResult {
-    if !intercept::allows_small_ops(mode) {
-        return None;
-    }
     // SAFETY: the caller's contract; the caller's reference keeps the tensor.
     let attempt = || unsafe {
         let x = free_list::exact_tensor(a)?;
-        new_object(|place| op.run_small(x, (x, ()), &[], mode, place))
+        compute(op, x, [OperandRef::Tensor(x)], mode)
     };
     catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(None)
 }
 
-/// Computes into a new object.
+/// Computes into a new object: a few floats at once, other tensors of few elements by the general path.
 ///
 /// # Safety
 /// The thread is attached.
 #[inline(always)]
-unsafe fn new_object(compute: impl FnOnce(&mut Option<Tensor>) -> Result<()>) -> SmallResult {
+unsafe fn compute<const N: usize>(
+    op: &'static Elementwise,
+    like: &Tensor,
+    operands: [OperandRef<'_>; N],
+    mode: Mode,
+) -> SmallResult {
     // SAFETY: the caller's contract.
     let py = unsafe { Python::assume_attached() };
-    match free_list::compute_plain_object(py, compute) {
-        Ok(object) => object.map(|object| object.into_ptr()),
-        Err(error) => {
-            to_python(error).restore(py);
-            Some(ptr::null_mut())
+    if intercept::allows_small_ops(mode) {
+        let run = |place: &mut Option<Tensor>| op.run_small(like, operands, mode, place);
+        match free_list::compute_plain_object(py, run) {
+            Ok(Some(object)) => return Some(object.into_ptr()),
+            Ok(None) => {}
+            Err(error) => return Some(raise(py, to_python(error))),
         }
     }
+    let is_small = |x: &OperandRef<'_>| x.size() <= intercept::GIL_RELEASE_ELEMENTS;
+    if intercept::is_intercepted(mode) || !operands.iter().all(is_small) {
+        return None;
+    }
+    compute_general(py, op, &operands)
+}
+
+/// As `compute`, by the general path.
+#[inline(never)]
+fn compute_general(
+    py: Python<'_>,
+    op: &'static Elementwise,
+    operands: &[OperandRef<'_>],
+) -> SmallResult {
+    let computed = wrap_computed(py, || op.apply(operands));
+    Some(computed.map_or_else(|error| raise(py, error), Bound::into_ptr))
+}
+
+/// Sets the exception and returns null, as CPython expects.
+#[cold]
+fn raise(py: Python<'_>, error: PyErr) -> Object {
+    error.restore(py);
+    ptr::null_mut()
 }

@@ -22,6 +22,7 @@ use crate::bindings::custom_op::trace_with_retry;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::program::{Executable, GradMemory, Output, Program, dry_run, to_contiguous};
+use crate::compile::trace::buffers;
 use crate::error::{Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
 use crate::tensor::Tensor;
@@ -159,7 +160,7 @@ pub(crate) fn _as_arrays<'py>(
 /// Whether a change in place was refused during the active trace: see `admit_change`.
 #[pyfunction]
 pub(crate) fn _was_change_refused() -> bool {
-    capture::was_write_refused()
+    buffers::was_write_refused()
 }
 
 /// Whether this thread is tracing.
@@ -171,7 +172,7 @@ pub(crate) fn _is_recording_program() -> bool {
 /// Whether a tensor's contents are traced, so that Python must not read them.
 #[pyfunction]
 pub(crate) fn _is_computed_anew(x: &Bound<'_, PyTensor>) -> bool {
-    capture::active() && capture::is_forbidden_read(x.get().tensor.storage().ptr().addr())
+    capture::active() && capture::refuses_read(x.get().tensor.storage().ptr().addr())
 }
 
 /// Whether programs may be traced and run here: not inside a trace, a custom function, inference mode or an observer

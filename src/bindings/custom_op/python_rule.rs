@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
-use crate::array::capture::was_read_refused;
 use crate::bindings::attach::attached;
 use crate::bindings::call::entry::existing_dict;
 use crate::bindings::call::thread_state::ThreadStateGuard;
@@ -28,6 +27,7 @@ use crate::bindings::errors::from_python;
 use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::{wrap, wrap_read_only};
 use crate::bindings::package;
+use crate::compile::trace::buffers::was_read_refused;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
 use crate::ops::custom_op::{SavedKind, Spec, intermediate_edge, require_all_gradients};

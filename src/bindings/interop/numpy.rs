@@ -247,7 +247,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;
-    capture::register_constant(out.storage());
+    capture::note_filled(out.storage());
     let nbytes = out.size() * dtype.size();
     if native_dtype(&descr) == Some(dtype) && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 {
         // SAFETY: both hold `nbytes` bytes, and the new storage does not overlap the array.

@@ -12,7 +12,7 @@ use crate::bindings::pytree::container::Container;
 use crate::bindings::pytree::structure::Node;
 
 /// The containers of a nested value: see `flatten` of `ferrograd._tensor.pytree`.
-#[pyclass(name = "PyTree", module = "ferrograd._core", frozen)]
+#[pyclass(name = "_PyTree", module = "ferrograd._core", frozen)]
 pub(crate) struct PyTree {
     pub(crate) structure: Structure<()>,
 }

@@ -194,7 +194,7 @@ pub(crate) fn adopt_array<'py>(
     let tensor = match array.cast::<PyUntypedArray>() {
         Ok(found) if numpy::owns_memory(found, dtype, MIN_ADOPTED_BYTES) => {
             let tensor = numpy::take_over("tensor", array)?;
-            capture::register_constant(tensor.storage());
+            capture::note_filled(tensor.storage());
             tensor
         }
         _ => copy_to_tensor(array, dtype)?,

@@ -14,6 +14,7 @@ use crate::bindings::interop::memory_owner::ExportMode;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, item_to_python};
 use crate::bindings::package;
+use crate::compile::trace::buffers;
 use crate::error::Error;
 use crate::graph::{Mode, TRANSFORM, grad_enabled};
 use crate::ops::inplace::methods::refuse_read_only;
@@ -31,7 +32,8 @@ const NUMBER_HINT: &str = "keep the tensor, or use detach() where no gradient is
 const ASSIGNMENT: &str = "array[...] = t";
 const BUFFER_HINT: &str = "an array of NumPy's cannot hold it: import ferrograd.numpy as np, whose zeros, linspace and other \
                       functions that make arrays give ones that can while a transform runs (fg.zeros always), and where \
-                      a = np.array(a) makes one of a computed array; or assign t.detach() where no gradient is meant";
+                      a = np.array(a) makes one of a computed array; or assign t.detach() where no gradient is meant; \
+                      see docs/when_it_goes_wrong.md";
 const INTEGER_HINT: &str = "the array holds integers, which have no derivative: make it of floats (dtype=float), or assign \
                         t.detach(), or np.floor(t).astype(int) for counts, where no gradient is meant";
 
@@ -136,7 +138,7 @@ impl PyTensor {
                 "use t.detach().clone().numpy(writable=True)",
             ));
         }
-        if writable && capture::active_outside_host_code() {
+        if writable && buffers::is_tracing_outside_host_code() {
             return Err(to_python(Box::new(Error::Captured {
                 op: "numpy(writable=True)".into(),
                 what: "what NumPy code writes to the memory would not be written again by later calls of a function \

@@ -15,7 +15,7 @@ use crate::bindings::object::PyTensor;
 use crate::bindings::package::SPARSE_PRODUCT;
 use crate::dtype::DType;
 use crate::ops::core::broadcast::astype;
-use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary, unary};
+use crate::ops::core::elementwise::{Elementwise, OperandRef, unary};
 use crate::ops::elementwise::{arithmetic, bitwise, compare, unary as maths};
 use crate::ops::inplace::methods;
 use crate::ops::product::matmul;
@@ -38,25 +38,33 @@ fn unsupported_operand<'py>(op: &Elementwise, other: &Bound<'py, PyAny>) -> Obje
     }
 }
 
+/// Applies a binary operator to a tensor, on the side that `rule` says, and the other operand.
+#[inline]
+fn operator_with<'py>(
+    op: &'static Elementwise,
+    slf: &Bound<'py, PyTensor>,
+    other: &Bound<'py, PyAny>,
+    rule: OverrideRule,
+) -> Object<'py> {
+    let x = &slf.get().tensor;
+    let Some(operand) = convert::operand_like(op.name, rule, other)? else {
+        return unsupported_operand(op, other);
+    };
+    let (x, y) = (OperandRef::Tensor(x), OperandRef::from(&operand));
+    let (objects, operands) = match rule {
+        OverrideRule::Reflected => ([other, slf.as_any()], [y, x]),
+        _ => ([slf.as_any(), other], [x, y]),
+    };
+    Call::operator(op.name, &objects).run_tensor(x.size().max(y.size()), || op.apply(&operands))
+}
+
 #[inline]
 fn binary_operator<'py>(
     op: &'static Elementwise,
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyAny>,
 ) -> Object<'py> {
-    let (a, operands) = (&slf.get().tensor, [slf.as_any(), other]);
-    let call = Call::operator(op.name, &operands);
-    if let Ok(b) = other.cast_exact::<PyTensor>() {
-        let b = &b.get().tensor;
-        return call.run_tensor(a.size().max(b.size()), || binary(op, a, b));
-    }
-    if let Some(scalar) = convert::weak_number(other)? {
-        return call.run_tensor(a.size(), || binary_scalar(op, a, scalar));
-    }
-    match convert::operand_like(op.name, OverrideRule::Operator, other)? {
-        Some(b) => call.run_tensor(a.size().max(b.size()), || binary(op, a, &b)),
-        None => unsupported_operand(op, other),
-    }
+    operator_with(op, slf, other, OverrideRule::Operator)
 }
 
 #[inline]
@@ -65,15 +73,7 @@ fn reflected_operator<'py>(
     slf: &Bound<'py, PyTensor>,
     other: &Bound<'py, PyAny>,
 ) -> Object<'py> {
-    let (b, operands) = (&slf.get().tensor, [other, slf.as_any()]);
-    let call = Call::operator(op.name, &operands);
-    if let Some(scalar) = convert::weak_number(other)? {
-        return call.run_tensor(b.size(), || scalar_binary(op, scalar, b));
-    }
-    match convert::operand_like(op.name, OverrideRule::Reflected, other)? {
-        Some(a) => call.run_tensor(a.size().max(b.size()), || binary(op, &a, b)),
-        None => unsupported_operand(op, other),
-    }
+    operator_with(op, slf, other, OverrideRule::Reflected)
 }
 
 /// The receiver of `x op= y`. A value (like a NumPy scalar) is not changed in place: the slot returns `NotImplemented`,
@@ -257,7 +257,7 @@ impl PyTensor {
         if let Ok(b) = other.cast::<PyTensor>() {
             return matrix_product(operands, a, &b.get().tensor);
         }
-        match convert::operand_like("matmul", OverrideRule::Operator, other)? {
+        match convert::tensor_operand_like("matmul", OverrideRule::Operator, other)? {
             Some(b) => matrix_product(operands, a, &b),
             None if foreign_arrays::is_sparse(other) => sparse_product(slf.as_any(), other),
             None => Ok(not_implemented(other.py())),
@@ -268,7 +268,7 @@ impl PyTensor {
         if foreign_arrays::is_sparse(other) {
             return sparse_product(other, slf.as_any());
         }
-        match convert::operand_like("matmul", OverrideRule::Reflected, other)? {
+        match convert::tensor_operand_like("matmul", OverrideRule::Reflected, other)? {
             Some(a) => matrix_product([other, slf.as_any()], &a, b),
             None => Ok(not_implemented(other.py())),
         }

@@ -183,6 +183,10 @@ fn basic_index_item(key: &Bound<'_, PyAny>) -> Option<IndexItem> {
 unsafe fn power_with_number(a: Object, b: Object) -> SmallResult {
     // SAFETY: the caller's contract.
     unsafe {
+        // Whole numbers have rules of their own for some exponents.
+        if !free_list::exact_tensor(a)?.dtype().is_float() {
+            return None;
+        }
         let exponent = small_ops::exact_number(b)?.as_f64();
         let same = arithmetic::POWER.unary_for_scalar.and_then(|beside| beside(exponent))?;
         small_ops::unary(same, a, Mode::current())

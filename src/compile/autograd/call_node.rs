@@ -199,9 +199,9 @@ impl BackwardProgram for CompiledCall {
             return Err(not_repeatable());
         }
         let now = forward.host_states()?;
-        self.host_states.iter().for_each(|(host, state)| host.give_back(state));
+        self.host_states.iter().for_each(|(host, state)| host.restore_state(state));
         let results = self.original.call(copies);
-        now.iter().for_each(|(host, state)| host.give_back(state));
+        now.iter().for_each(|(host, state)| host.restore_state(state));
         results
     }
 }

@@ -8,6 +8,7 @@ use crate::array::{Storage, capture};
 use crate::compile::host_call::foreign;
 use crate::compile::leaf_state::restore_grads;
 use crate::compile::program::{Signature, copy_arguments, traced_result};
+use crate::compile::trace::buffers;
 use crate::compile::{
     Executable, ForwardBackward, InputCounts, PartialBackward, StepExplanation, TracedResult,
     Tracer,
@@ -77,7 +78,7 @@ impl DifferentiableProgram {
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let argument_storages: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let tracer = Tracer::begin(&storages, &argument_storages, has_scalars)?;
-        capture::set_began_in_transform(Mode::current().has(TRANSFORM));
+        buffers::set_began_in_transform(Mode::current().has(TRANSFORM));
         let touched_leaves = effects::EffectScope::begin();
         let since = NestedStart { nodes: next_node_seq(), hooks };
         let results = f(&copies);
@@ -85,7 +86,7 @@ impl DifferentiableProgram {
         if results.is_err() || !touched_leaves.is_empty() {
             restore_grads(&touched_leaves);
         }
-        if capture::was_write_refused() {
+        if buffers::was_write_refused() {
             return Ok(Err(NotDifferentiable::Because(WRITES_HISTORY)));
         }
         let results = results?;
@@ -303,7 +304,7 @@ pub(crate) fn traced_seeds(roots: &[Endpoint], first: usize) -> Result<Vec<Optio
     let _paused = capture::Pause::new();
     let seed = |(number, root): (usize, &Endpoint)| {
         let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
-        capture::register_input(seed.storage(), number);
+        buffers::register_input(seed.storage(), number);
         Ok(Some(seed))
     };
     (first..).zip(roots).map(seed).collect()

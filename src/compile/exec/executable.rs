@@ -16,7 +16,7 @@ use crate::compile::ir::lowered::LoweredStep;
 use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::host_call::Host;
+use crate::kernels::launch::Host;
 use crate::kernels::launch::{HOST_OBJECT, Object, Objects};
 use crate::threads::{Mutex, MutexGuard};
 
@@ -324,7 +324,7 @@ impl Executable {
         });
         if result.is_err() {
             snapshots.iter().for_each(MemorySnapshot::restore);
-            host_states.iter().for_each(|(host, state)| host.give_back(state));
+            host_states.iter().for_each(|(host, state)| host.restore_state(state));
         }
         result
     }
@@ -353,7 +353,7 @@ impl Executable {
     pub fn host_states(&self) -> Result<HostStates> {
         let mut host_states = HostStates::new();
         for host in &self.hosts {
-            host_states.extend(host.hold()?.map(|state| (host.clone(), state)));
+            host_states.extend(host.save_state()?.map(|state| (host.clone(), state)));
         }
         Ok(host_states)
     }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::step::{Action, Map, MapOperand, Slice, Step};
 use crate::error::Result;
-use crate::kernels::elementwise::{Input, run_loop};
+use crate::kernels::elementwise::{Input, LoopWork, run_loop};
 use crate::kernels::fill::fill_with;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut, copy, reduce};
@@ -85,6 +85,7 @@ unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
     // SAFETY: as above; operands and output have the dtypes of the loop, as at trace time.
     unsafe {
         let out = view_mut(&map.out, addresses);
-        run_loop(map.table, inputs, (out, false), &map.params, map.cost);
+        let work = LoopWork { f: map.table, row_loop: None, params: &map.params, cost: map.cost };
+        run_loop(work, inputs, (out, false));
     }
 }

@@ -9,12 +9,10 @@ use super::scalar_arithmetic::ScalarArithmetic;
 use super::step::{Action, BufferId, Map, MapOperand, Slice, Step};
 use super::strided_small;
 use super::strided_small::GatheredLoop;
-use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
+use crate::kernels::elementwise::{Loop, LoopCall, MAX_OPERANDS, SMALL_CALL_ELEMENTS};
 use crate::kernels::reduce::{WHOLE_LEAF, WholeReduction, whole_reduction};
 use crate::kernels::view::Axes;
 
-/// Longer rows go through the kernel's dispatch, whose padding and splitting pay there.
-const MAX_ROW: usize = 256;
 /// With several rows, shorter ones go through the kernel's dispatch, which gathers them.
 const MIN_ROW: usize = 4;
 /// Bound on the elements of all rows together.
@@ -80,8 +78,8 @@ pub(in crate::compile) struct RowsLoop {
     /// Elements of a row.
     n: usize,
     rows: usize,
-    /// Bytes from one row to the next, for each operand and, last, the output.
-    steps: [isize; MAX_OPERANDS + 1],
+    /// Bytes from one row to the next, for each operand and for the output.
+    steps: ([isize; MAX_OPERANDS], isize),
 }
 
 /// A copy of rows.
@@ -145,7 +143,7 @@ pub(in crate::compile) fn can_lower(step: &Step) -> bool {
 /// Whether an element-wise step with this output can be lowered, if its operands allow it.
 pub(in crate::compile) fn may_lower(out: &Slice) -> bool {
     let row = out.dims.last().copied().unwrap_or(1);
-    out.numel() <= MAX_ROW || row <= MAX_ROW && out.numel() <= MAX_ELEMENTS
+    out.numel() <= SMALL_CALL_ELEMENTS || row <= SMALL_CALL_ELEMENTS && out.numel() <= MAX_ELEMENTS
 }
 
 fn lower_step(step: &Step) -> Option<LoweredStep> {
@@ -154,7 +152,7 @@ fn lower_step(step: &Step) -> Option<LoweredStep> {
         Action::Fill(bits) => {
             let out = &step.writes[0];
             let (to, size, n) = (OperandRef::of(out), out.dtype.size(), out.numel());
-            let is_small = n <= MAX_ROW && out.is_contiguous();
+            let is_small = n <= SMALL_CALL_ELEMENTS && out.is_contiguous();
             is_small.then(|| LoweredStep::FillRow(Box::new(FillRow { to, bits: *bits, size, n })))
         }
         Action::Copy => {
@@ -196,13 +194,15 @@ fn lower_map(map: &Map) -> Option<LoweredStep> {
     let (n, inner) = axes.pop();
     let (rows, outer) = axes.pop();
     let single = rows == 1 && axes.dims.is_empty();
-    let long = (MIN_ROW..=MAX_ROW).contains(&n) && rows.saturating_mul(n) <= MAX_ELEMENTS;
+    let long =
+        (MIN_ROW..=SMALL_CALL_ELEMENTS).contains(&n) && rows.saturating_mul(n) <= MAX_ELEMENTS;
     let cheap = map.cost < PADDING_NS || n.is_multiple_of(MAX_LANES);
     let fits = axes.dims.is_empty() && inner.iter().all(|&s| s == 1 || n == 1);
-    if !fits || n * rows == 0 || !(single && n <= MAX_ROW || long && cheap) {
+    if !fits || n * rows == 0 || !(single && n <= SMALL_CALL_ELEMENTS || long && cheap) {
         return None;
     }
-    let steps = std::array::from_fn(|k| outer[k] * sizes[k] as isize);
+    let step = |k: usize| outer[k] * sizes[k] as isize;
+    let steps = (std::array::from_fn(step), step(MAX_OPERANDS));
     let (table, count, params) = (map.table, map.ins.len(), map.params.clone());
     let out = OperandRef::of(&map.out);
     let rows = RowsLoop { table, count, ins, out, params, n, rows, steps };
@@ -218,8 +218,9 @@ fn lower_copy(from: &Slice, to: &Slice) -> Option<LoweredStep> {
     let mut axes = Axes::new(&to.dims, [&from.strides, &to.strides]).collapse(false);
     let (n, inner) = axes.pop();
     let (rows, outer) = axes.pop();
-    let is_small =
-        n <= MAX_ROW && rows.saturating_mul(n) <= MAX_ELEMENTS && (rows == 1 || n >= MIN_ROW);
+    let is_small = n <= SMALL_CALL_ELEMENTS
+        && rows.saturating_mul(n) <= MAX_ELEMENTS
+        && (rows == 1 || n >= MIN_ROW);
     if !axes.dims.is_empty() || !is_small || inner != [1, 1] && n != 1 {
         return None;
     }
@@ -246,13 +247,13 @@ impl RowLoop {
     /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
-        let mut ptrs = [std::ptr::null::<u8>(); 3];
-        for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count as usize]) {
+        let mut ins = [std::ptr::null::<u8>(); 3];
+        for (ptr, at) in ins.iter_mut().zip(&self.ins[..self.count as usize]) {
             *ptr = at.address(addresses);
         }
-        let (out, no_params) = (self.out.address(addresses), std::ptr::NonNull::dangling());
+        let (out, n) = (self.out.address(addresses), self.n as usize);
         // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
-        unsafe { (self.table)(ptrs.as_ptr(), out, self.n as usize, no_params.as_ptr()) };
+        unsafe { LoopCall { f: self.table, ins, out, n, params: &[] }.run() };
     }
 }
 
@@ -261,22 +262,14 @@ impl RowsLoop {
     /// `addresses` has the base pointer of every buffer.
     #[inline(always)]
     pub(in crate::compile) unsafe fn run(&self, addresses: &[*mut u8]) {
-        let mut ptrs = [std::ptr::null::<u8>(); MAX_OPERANDS];
-        for (ptr, at) in ptrs.iter_mut().zip(&self.ins[..self.count]) {
+        let mut ins = [std::ptr::null::<u8>(); MAX_OPERANDS];
+        for (ptr, at) in ins.iter_mut().zip(&self.ins[..self.count]) {
             *ptr = at.address(addresses);
         }
-        let mut out = self.out.address(addresses);
-        let params = self.params.as_ptr();
-        // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
-        unsafe { (self.table)(ptrs.as_ptr(), out, self.n, params) };
-        for _ in 1..self.rows {
-            for (ptr, step) in ptrs.iter_mut().zip(&self.steps[..self.count]) {
-                *ptr = ptr.wrapping_offset(*step);
-            }
-            out = out.wrapping_offset(self.steps[MAX_OPERANDS]);
-            // SAFETY: as above, for the next row.
-            unsafe { (self.table)(ptrs.as_ptr(), out, self.n, params) };
-        }
+        let (out, params) = (self.out.address(addresses), &self.params);
+        let call = LoopCall { f: self.table, ins, out, n: self.n, params };
+        // SAFETY: every operand holds the rows, and an operand that overlaps the output is the output.
+        unsafe { call.run_rows(self.rows, (&self.steps.0, self.steps.1)) };
     }
 }
 

@@ -12,7 +12,7 @@ use crate::kernels::Reduction;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::fused::chain::Chain;
 pub use crate::kernels::fused::chain_op::BufferId;
-use crate::kernels::host_call::Host;
+use crate::kernels::launch::Host;
 use crate::kernels::launch::{Operand, Run, Work};
 
 /// The source of a buffer's memory.

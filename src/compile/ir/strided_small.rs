@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::lowered::{LoweredStep, OperandRef};
 use super::step::{Map, MapOperand, Slice};
-use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
+use crate::kernels::elementwise::{Loop, LoopCall, MAX_OPERANDS};
 use crate::kernels::fused::chain::MAX_ITEMSIZE;
 
 /// Bound on the elements: gathered operands are stored on the stack.
@@ -103,7 +103,9 @@ impl GatheredLoop {
         match (self.table, &self.out.offsets) {
             // SAFETY: every operand holds `n` contiguous elements, the output has room for them, and an operand that
             // was not gathered is the output or disjoint from it.
-            (Some(table), _) => unsafe { table(ptrs.as_ptr(), out, self.n, self.params.as_ptr()) },
+            (Some(f), _) => unsafe {
+                LoopCall { f, ins: ptrs, out, n: self.n, params: &self.params }.run();
+            },
             // SAFETY: the elements lie inside their buffer; source and destination do not overlap.
             (None, Some(offsets)) => unsafe { scatter(ptrs[0], out, offsets, self.out.size) },
             // SAFETY: as above.

@@ -12,6 +12,7 @@ use crate::compile::ir::execute::run_step;
 use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::kernels::elementwise::{LoopCall, MAX_OPERANDS};
 use crate::kernels::launch::known_to_programs;
 
 /// Bound on the bytes of a folded array.
@@ -116,15 +117,16 @@ fn read_element(storage: &Storage, slice: &Slice) -> u64 {
 
 /// Evaluates a loop whose operands are all scalars.
 fn evaluate(map: &Map) -> Option<u64> {
-    let mut ptrs = [std::ptr::null::<u8>(); crate::kernels::elementwise::MAX_OPERANDS];
-    for (ptr, argument) in ptrs.iter_mut().zip(&map.ins) {
+    let mut ins = [std::ptr::null::<u8>(); MAX_OPERANDS];
+    for (ptr, argument) in ins.iter_mut().zip(&map.ins) {
         let MapOperand::Number(bits, _) = argument else { return None };
         *ptr = (&raw const *bits).cast();
     }
     let mut word = 0u64;
     assert!(map.out.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
+    let (out, params) = ((&raw mut word).cast(), &map.params);
     // SAFETY: every operand holds one element of the loop's dtypes, and the word has room for the result.
-    unsafe { (map.table)(ptrs.as_ptr(), (&raw mut word).cast(), 1, map.params.as_ptr()) };
+    unsafe { LoopCall { f: map.table, ins, out, n: 1, params }.run() };
     Some(word)
 }
 

@@ -78,7 +78,7 @@ fn hash(step: &Step, versions: &Versions) -> u64 {
     let mut mixer = FastHasher::default();
     match &step.action {
         Action::Map(map) => {
-            (map.table as usize).hash(&mut mixer);
+            map.table.address().hash(&mut mixer);
             for argument in &map.ins {
                 match argument {
                     MapOperand::Number(bits, _) => bits.hash(&mut mixer),
@@ -103,7 +103,7 @@ fn is_same(one: &Step, other: &Step) -> bool {
     match (&one.action, &other.action) {
         (Action::Map(one), Action::Map(other)) => {
             let params = || one.params.iter().zip(&other.params);
-            one.table as usize == other.table as usize
+            one.table.address() == other.table.address()
                 && one.ins == other.ins
                 && one.params.len() == other.params.len()
                 && params().all(|(a, b)| a.to_bits() == b.to_bits())

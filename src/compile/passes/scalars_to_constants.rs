@@ -7,10 +7,8 @@ use crate::array::hash::FastMap;
 use crate::compile::ir::lowered::{can_lower, may_lower};
 use crate::compile::ir::{Buffer, BufferId, MapOperand, Slice, Source, Step};
 use crate::error::Result;
+use crate::kernels::elementwise::{SMALL_CALL_ELEMENTS, repeat_element};
 use crate::kernels::launch::Strides;
-
-/// The length of such a constant, which bounds the elements of a contiguous operand.
-const CONSTANT_ELEMENTS: usize = 256;
 
 /// Replaces scalars of small loops by constant arrays, if the loop can be lowered then.
 pub(in crate::compile) fn expand(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
@@ -47,7 +45,7 @@ fn constant_strides(dims: &[usize]) -> Strides {
     let mut strides: Strides = dims.iter().map(|_| 0).collect();
     let mut row_elements = 1;
     for (stride, &dim) in strides.iter_mut().zip(dims).rev() {
-        if row_elements * dim > CONSTANT_ELEMENTS {
+        if row_elements * dim > SMALL_CALL_ELEMENTS {
             break;
         }
         *stride = row_elements as isize;
@@ -58,12 +56,9 @@ fn constant_strides(dims: &[usize]) -> Strides {
 
 /// A buffer filled with a scalar.
 fn constant_buffer(bits: u64, size: usize, buffers: &mut Vec<Buffer>) -> Result<BufferId> {
-    let storage = Storage::alloc(CONSTANT_ELEMENTS * size)?;
-    let bytes = bits.to_ne_bytes();
-    for i in 0..CONSTANT_ELEMENTS {
-        // SAFETY: the storage was allocated with this many elements, and no other reference to it exists.
-        unsafe { storage.ptr().add(i * size).copy_from_nonoverlapping(bytes.as_ptr(), size) };
-    }
-    buffers.push(Buffer { source: Source::Constant(storage), nbytes: CONSTANT_ELEMENTS * size });
+    let storage = Storage::alloc(SMALL_CALL_ELEMENTS * size)?;
+    // SAFETY: the storage was allocated with this many elements, and no other reference to it exists.
+    unsafe { repeat_element(((&raw const bits).cast(), size), storage.ptr(), SMALL_CALL_ELEMENTS) };
+    buffers.push(Buffer { source: Source::Constant(storage), nbytes: SMALL_CALL_ELEMENTS * size });
     Ok((buffers.len() - 1) as BufferId)
 }

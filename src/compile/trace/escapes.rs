@@ -4,6 +4,7 @@
 
 use smallvec::SmallVec;
 
+use super::buffers;
 use super::tracer::{TracedSteps, refusal};
 use crate::array::{Storage, capture};
 use crate::compile::ir::{BufferId, Source};
@@ -17,12 +18,12 @@ impl TracedSteps {
     /// caller: arguments and results.
     pub(in crate::compile) fn find_escapes(&mut self, held: &[&Storage], may_keep: bool) {
         // Untraced values differ between calls only if they are changed in place.
-        let escaped = |buffer: &mut capture::Buffer| {
+        let escaped = |buffer: &mut buffers::Buffer| {
             let differs = buffer.traced || buffer.storage.version() != 0;
             differs && buffer.storage.has_other_handles(held)
         };
         self.values_escape = self.buffer_ids.iter().any(|(&address, &id)| {
-            self.is_own((address, id), held) && capture::with_buffer(address, escaped) == Some(true)
+            self.is_own((address, id), held) && buffers::with_buffer(address, escaped) == Some(true)
         });
         if self.values_escape && !may_keep {
             self.error.get_or_insert_with(|| refusal(ESCAPE_TEXT));
@@ -52,11 +53,11 @@ impl TracedSteps {
                 _ => continue,
             };
             let others: SmallVec<[&Storage; 8]> = held.iter().copied().chain(constant).collect();
-            let is_escaped = |buffer: &mut capture::Buffer| {
+            let is_escaped = |buffer: &mut buffers::Buffer| {
                 let is_escaped = buffer.storage.has_other_handles(&others);
                 is_escaped.then(|| buffer.storage.clone())
             };
-            match (capture::with_buffer(address, is_escaped).flatten(), constant) {
+            match (buffers::with_buffer(address, is_escaped).flatten(), constant) {
                 (Some(storage), _) => escaped.push(storage),
                 (None, Some(constant)) if held.iter().any(|handle| handle.same(constant)) => {
                     returned.push(id);
@@ -64,7 +65,7 @@ impl TracedSteps {
                 _ => {}
             }
         }
-        escaped.iter().for_each(capture::require_version);
+        escaped.iter().for_each(buffers::require_version);
         returned.into_iter().for_each(|id| self.copy_constant(id));
     }
 

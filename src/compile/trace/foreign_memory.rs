@@ -4,6 +4,7 @@
 //! between, or that belongs to the function alone, becomes a constant. Invariant: a step of a run reads what it read
 //! at trace time, or the current contents of an array that did not change until the end of the trace.
 
+use super::buffers;
 use super::tracer::{TracedSteps, copy_buffer};
 use crate::array::{Storage, capture};
 use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source};
@@ -159,7 +160,7 @@ impl TracedSteps {
     fn foreign_storage(&self, id: BufferId) -> Option<Storage> {
         let known = self.buffers[id as usize].source.external()?;
         // More of the memory may have been met since.
-        let current = capture::with_buffer(known.ptr().addr(), |buffer| buffer.storage.clone());
+        let current = buffers::with_buffer(known.ptr().addr(), |buffer| buffer.storage.clone());
         current.filter(Storage::has_external_writer)
     }
 

@@ -5,11 +5,26 @@
 
 use std::collections::HashMap;
 
+use super::buffers;
 use super::tracer::TracedSteps;
-use crate::array::{Storage, capture};
+use crate::array::Storage;
 use crate::compile::ir::{BufferId, Slice};
 use crate::error::{Error, Result};
-use crate::kernels::host_call::TraceMark;
+
+/// A position in a trace, to roll back to.
+#[derive(Clone, Copy)]
+pub(in crate::compile) struct TraceMark {
+    /// Number of steps that fill constants.
+    before: usize,
+    /// Number of steps.
+    steps: usize,
+    /// Number of buffers.
+    buffers: usize,
+    /// Whether the trace was refused already.
+    refused: bool,
+    /// The operation that may depend on which number an argument is.
+    chosen_by_number: Option<&'static str>,
+}
 
 impl TracedSteps {
     pub(in crate::compile) fn mark(&mut self) -> TraceMark {
@@ -31,10 +46,10 @@ impl TracedSteps {
             |storage: &Storage| self.arguments.iter().any(|argument| argument.same(storage));
         let writes = |slice: &Slice| {
             let argument =
-                capture::with_buffer(address_of(slice), |buffer| is_argument(&buffer.storage));
-            capture::host_may_write(address_of(slice)) && argument != Some(true)
+                buffers::with_buffer(address_of(slice), |buffer| is_argument(&buffer.storage));
+            buffers::host_may_write(address_of(slice)) && argument != Some(true)
         };
-        let reads = |slice: &Slice| capture::host_read_is_repeatable(address_of(slice));
+        let reads = |slice: &Slice| buffers::host_read_is_repeatable(address_of(slice));
         let reads = dropped.iter().flat_map(|step| &step.reads).all(reads);
         let writes = dropped.iter().flat_map(|step| &step.writes).all(writes);
         self.forget_foreign((mark.buffers, mark.steps));

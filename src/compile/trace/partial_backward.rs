@@ -13,7 +13,7 @@ use crate::compile::exec::Executable;
 use crate::compile::exec::executable::VersionGuards;
 use crate::compile::ir::{Action, Buffer, MapOperand, Output, Slice, Source, Step};
 use crate::compile::passes::constant_folding::is_whole;
-use crate::kernels::host_call::Host;
+use crate::kernels::launch::Host;
 use crate::kernels::launch::Work;
 
 /// The traced steps of a backward pass from several results.

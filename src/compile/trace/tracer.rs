@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::buffers::{self, Origin};
 use super::foreign_memory::ForeignMemory;
 use super::host_span::closure_error;
-use crate::array::capture::{self, Origin};
+use crate::array::capture;
 use crate::array::hash::FastMap;
 use crate::array::{Layout, Storage};
 use crate::compile::exec::executable::{Executable, VersionGuards};
 use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::host_call::{Host, TraceMark};
-use crate::kernels::launch::{self, Launch, Object, Operand, Work};
+use crate::kernels::launch::{self, Host, Launch, Object, Operand, Work};
 
 /// A result of the traced function: memory, layout, dtype.
 pub type TracedResult<'a> = (&'a Storage, &'a Layout, DType);
@@ -33,8 +33,8 @@ pub struct Tracer {
     ended: bool,
     /// Whether this traces a subprogram: external memory becomes inputs.
     pub(in crate::compile) is_subprogram: bool,
-    /// The recorder of the enclosing trace.
-    outer: Option<Box<dyn launch::Tracer>>,
+    /// The steps of the enclosing trace.
+    outer: Option<Rc<RefCell<TracedSteps>>>,
 }
 
 #[derive(Default)]
@@ -64,52 +64,49 @@ pub(in crate::compile) struct TracedSteps {
     pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
     /// Host callbacks with their states from before the trace.
     pub(in crate::compile) host_states: Vec<(Arc<dyn Host>, Object)>,
-    host_object: Option<Object>,
+    pub(in crate::compile) host_object: Option<Object>,
 }
 
-struct SharedSteps(Rc<RefCell<TracedSteps>>);
+thread_local! {
+    /// The steps of the innermost trace of this thread.
+    static STEPS: RefCell<Option<Rc<RefCell<TracedSteps>>>> = const { RefCell::new(None) };
+}
 
-impl launch::Tracer for SharedSteps {
-    fn launch(&mut self, launch: Launch) {
-        self.0.borrow_mut().launch(launch);
+/// Calls `body` with the steps of this thread's trace, if there is one.
+pub(in crate::compile) fn with_steps<T>(body: impl FnOnce(&mut TracedSteps) -> T) -> Option<T> {
+    let steps = STEPS.with_borrow(Clone::clone)?;
+    let mut steps = steps.borrow_mut();
+    Some(body(&mut steps))
+}
+
+/// Turns the launches of this thread into steps.
+struct StepTracer;
+
+impl launch::Tracer for StepTracer {
+    fn launch(&self, launch: Launch) {
+        with_steps(|steps| steps.launch(launch));
     }
 
-    fn object(&mut self) -> usize {
-        let mut steps = self.0.borrow_mut();
-        steps.objects += 1;
-        steps.objects - 1
+    fn new_object(&self) -> usize {
+        let number = with_steps(|steps| {
+            steps.objects += 1;
+            steps.objects - 1
+        });
+        number.unwrap_or(launch::HOST_OBJECT)
     }
 
     fn identity(&self) -> usize {
-        self.0.as_ptr().addr()
+        STEPS.with_borrow(|steps| steps.as_ref().map_or(0, |steps| steps.as_ptr().addr()))
     }
 
-    fn refuse_number(&mut self, op: &'static str) {
-        self.0.borrow_mut().scalar_dependent_op.get_or_insert(op);
+    fn refuse_number(&self, op: &'static str) {
+        with_steps(|steps| {
+            steps.scalar_dependent_op.get_or_insert(op);
+        });
     }
 
-    fn require_all_gradients(&mut self) {
-        self.0.borrow_mut().needs_all_cotangents = true;
-    }
-
-    fn refuse(&mut self, error: Box<Error>) {
-        self.0.borrow_mut().error.get_or_insert(error);
-    }
-
-    fn mark(&mut self) -> TraceMark {
-        self.0.borrow_mut().mark()
-    }
-
-    fn drop_since(&mut self, mark: TraceMark) -> Result<()> {
-        self.0.borrow_mut().drop_since(mark)
-    }
-
-    fn hold(&mut self, host: &Arc<dyn Host>, held: Object) {
-        self.0.borrow_mut().host_states.push((host.clone(), held));
-    }
-
-    fn host_object(&mut self, make: &dyn Fn() -> Object) -> Object {
-        self.0.borrow_mut().host_object.get_or_insert_with(make).clone()
+    fn require_all_gradients(&self) {
+        with_steps(|steps| steps.needs_all_cotangents = true);
     }
 }
 
@@ -119,7 +116,7 @@ impl Tracer {
     /// # Errors
     /// `Captured` if this thread is tracing already.
     pub fn begin(inputs: &[&Storage], arguments: &[&Storage], has_scalars: bool) -> Result<Tracer> {
-        if !capture::begin() {
+        if !buffers::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
         }
         let arguments = arguments.iter().map(|storage| storage.data_handle()).collect();
@@ -129,7 +126,7 @@ impl Tracer {
     /// Starts the trace of a subprogram, inside another trace or on its own. External memory that it reads becomes
     /// further inputs; writes to it are refused.
     pub fn begin_subprogram(inputs: &[&Storage]) -> Tracer {
-        capture::begin_subprogram();
+        buffers::begin_subprogram();
         Tracer::start(inputs, Vec::new(), (false, true))
     }
 
@@ -139,12 +136,13 @@ impl Tracer {
         (has_scalars, is_subprogram): (bool, bool),
     ) -> Tracer {
         for (number, storage) in inputs.iter().enumerate() {
-            capture::register_input(storage, number);
+            buffers::register_input(storage, number);
         }
         let steps =
             TracedSteps { arguments, objects: launch::HOST_OBJECT + 1, ..TracedSteps::default() };
         let steps = Rc::new(RefCell::new(steps));
-        let outer = launch::set_tracer(Some(Box::new(SharedSteps(steps.clone()))));
+        let outer = STEPS.replace(Some(steps.clone()));
+        launch::set_tracer(Some(&StepTracer));
         Tracer { steps, has_scalars, ended: false, is_subprogram, outer }
     }
 
@@ -198,11 +196,11 @@ impl Tracer {
         if !steps.values_escape {
             steps.guard_escapes(held);
         }
-        if capture::was_read_refused() {
-            steps.error.get_or_insert_with(|| capture::read_refused("compile"));
+        if buffers::was_read_refused() {
+            steps.error.get_or_insert_with(|| buffers::read_refused("compile"));
         }
-        if capture::was_write_refused() {
-            steps.error.get_or_insert_with(capture::write_refused);
+        if buffers::was_write_refused() {
+            steps.error.get_or_insert_with(buffers::write_refused);
         }
         if self.is_subprogram && !(steps.external_snapshots.is_empty() && steps.hosts.is_empty()) {
             let what = "the body of a loop or a branch changes memory outside, or calls Python (random \
@@ -213,7 +211,7 @@ impl Tracer {
                 Box::new(Error::Captured { op: "compile".into(), what: what.into(), remedy })
             });
         }
-        let guards = capture::take_outside_reads();
+        let guards = buffers::take_outside_reads();
         self.end();
         if let Some(error) = steps.error.take() {
             steps.roll_back();
@@ -224,8 +222,9 @@ impl Tracer {
 
     fn end(&mut self) {
         self.ended = true;
-        launch::set_tracer(self.outer.take());
-        capture::end();
+        launch::set_tracer(self.outer.is_some().then_some(&StepTracer as &dyn launch::Tracer));
+        STEPS.set(self.outer.take());
+        buffers::end();
     }
 }
 
@@ -240,7 +239,7 @@ impl Drop for Tracer {
 }
 
 impl TracedSteps {
-    fn launch(&mut self, launch: Launch) {
+    pub(in crate::compile) fn launch(&mut self, launch: Launch) {
         let Launch { name, reads, writes, work } = launch;
         // Objects come without memory to read; they may come from traced indices.
         let foreign = matches!(work, Work::Foreign(_));
@@ -269,8 +268,7 @@ impl TracedSteps {
     fn slice(&mut self, operand: Operand) -> Slice {
         if operand.buffer == 0 && !operand.dims.contains(&0) {
             self.error.get_or_insert_with(|| {
-                let what =
-                    "a kernel reads memory that the recording has not register_outside".into();
+                let what = "a kernel reads memory that the recording has not seen".into();
                 Box::new(Error::Internal { op: "compile".into(), what })
             });
         }
@@ -283,7 +281,7 @@ impl TracedSteps {
         if let Some(&number) = self.buffer_ids.get(&address) {
             return number;
         }
-        let known = capture::with_buffer(address, |buffer| (buffer.storage.clone(), buffer.origin));
+        let known = buffers::with_buffer(address, |buffer| (buffer.storage.clone(), buffer.origin));
         let buffer = match known {
             // No elements: there is nothing to read or write.
             None => Buffer { source: Source::Unused, nbytes: 0 },
@@ -313,7 +311,7 @@ impl TracedSteps {
 
     /// Notes that a buffer is about to be written.
     fn note_write(&mut self, address: usize, varies: bool) {
-        let read_by_host = capture::with_buffer(address, |buffer| {
+        let read_by_host = buffers::with_buffer(address, |buffer| {
             buffer.traced |= varies;
             buffer.read_by_host
         });
@@ -366,7 +364,7 @@ impl TracedSteps {
     }
 
     fn output(&mut self, (storage, layout, dtype): TracedResult<'_>) -> Output {
-        capture::register_outside(storage);
+        capture::note_used(storage);
         let buffer = if layout.numel() == 0 { 0 } else { storage.ptr().addr() };
         let number = self.buffer_id(buffer);
         let buffer = &mut self.buffers[number as usize];
@@ -379,7 +377,7 @@ impl TracedSteps {
     /// Undoes the side effects of a failed trace.
     pub(in crate::compile) fn roll_back(&self) {
         self.external_snapshots.iter().for_each(|(storage, held)| storage.overwrite(held));
-        self.host_states.iter().rev().for_each(|(host, held)| host.give_back(held));
+        self.host_states.iter().rev().for_each(|(host, held)| host.restore_state(held));
     }
 
     /// Copies external memory that is about to be written, for `roll_back`.

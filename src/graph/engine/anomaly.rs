@@ -68,12 +68,13 @@ fn nan_error<V: Value>(node: &Node<V>, input: usize) -> Box<Error> {
     let name = node.name();
     let made = format!("\"{name}\" made NaN of gradients without NaN, for its input {input}");
     let Some(origin) = origin(node) else {
-        let remedy = "keep its operands away from where the derivative is infinite or undefined";
+        let remedy = "keep its operands away from where the derivative is infinite or undefined; \
+                      see docs/when_it_goes_wrong.md";
         return Error::State { op: "backward".into(), what: made, remedy }.into();
     };
     let what =
         format!("{made}; the first NaN of the forward is the result of \"{}\"", origin.name());
-    let remedy = "keep that operation's operands in its domain";
+    let remedy = "keep that operation's operands in its domain; see docs/when_it_goes_wrong.md";
     let error: Box<Error> = Error::State { op: "backward".into(), what, remedy }.into();
     if std::ptr::eq(origin, node) { error } else { with_call_site(origin, error) }
 }

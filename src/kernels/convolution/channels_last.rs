@@ -9,7 +9,7 @@ use super::super::gemm::pack_transposed;
 use super::direct::{MIN_WORK, Pointers};
 use super::im2col::{ConvFloat, Scratch};
 use super::shifted_taps::{ShiftedTaps, StripLayout, StripPart};
-use super::simd_loops::{MAX_POSITIONS, TILE_CHANNELS};
+use super::simd_loops::{MAX_POSITIONS, TILE_CHANNELS, multiply_tile};
 use crate::error::Result;
 use crate::threads::parallel_for;
 
@@ -172,7 +172,7 @@ impl Job<'_> {
                     let from = y.add(image * apart + channel * whole + part.first * width);
                     pack_transposed(
                         (len, columns),
-                        (from, whole),
+                        (from, whole as isize),
                         (to.as_mut_ptr(), TILE_CHANNELS),
                     );
                 }
@@ -206,7 +206,7 @@ impl Job<'_> {
                         let w = transposed.as_ptr().add(tile * positions.len() * TILE_CHANNELS);
                         let sums = sums.as_mut_ptr().add(at + skip);
                         let x = strip.as_ptr().add(first + skip);
-                        T::tile(x, &positions, w, (start.as_ptr(), more), (sums, wide));
+                        multiply_tile(x, &positions, w, (start.as_ptr(), more), (sums, wide));
                     }
                 }
             }

@@ -8,7 +8,7 @@
 use super::direct::{MIN_WORK, Pointers};
 use super::im2col::{ConvFloat, Scratch, copy_strided};
 use super::shifted_taps::{ShiftedTaps, StripPart};
-use super::simd_loops::RowLayout;
+use super::simd_loops::{RowLayout, multiply_rows};
 use crate::error::Result;
 use crate::threads::parallel_for;
 
@@ -62,7 +62,7 @@ pub(super) unsafe fn product<T: ConvFloat>(
                 let y = y.add(plane * whole);
                 let to = if s.covers_result() { y.add(first * width) } else { rows.as_mut_ptr() };
                 let w = kernels.as_ptr().add(group * order.len());
-                T::rows(strip.as_ptr(), &offsets, (w, start), to, lines);
+                multiply_rows(strip.as_ptr(), &offsets, (w, start), to, lines);
                 for row in (0..lines.rows).filter(|_| !s.covers_result()) {
                     let to = y.add(s.result_offset(first + row, 0));
                     copy_strided((rows.as_ptr().add(row * width), 1), (to, step), width);

@@ -7,7 +7,9 @@
 use super::geometry::Geometry;
 use super::im2col::{ConvFloat, Scratch, copy_run, copy_strided};
 use super::shifted_taps::{ShiftedTaps, StripLayout, StripPart};
-use super::simd_loops::{MAX_POSITIONS, RowLayout, TILE_CHANNELS, windows_available};
+use super::simd_loops::{
+    MAX_POSITIONS, RowLayout, TILE_CHANNELS, multiply_tile, windows_available,
+};
 use crate::error::Result;
 use crate::threads::parallel_for;
 
@@ -361,11 +363,11 @@ impl<T: ConvFloat> Tiles<'_, T> {
                 if let (&[(0, place, len)], 1, TILE_CHANNELS) = (writes, step, count)
                     && len == T::TILE_POSITIONS
                 {
-                    T::tile(x, places, w, start, (y.add(channel * whole + place), whole));
+                    multiply_tile(x, places, w, start, (y.add(channel * whole + place), whole));
                     continue;
                 }
                 let sums = sums[channel * T::TILE_POSITIONS..].as_mut_ptr();
-                T::tile(x, places, w, start, (sums, T::TILE_POSITIONS));
+                multiply_tile(x, places, w, start, (sums, T::TILE_POSITIONS));
                 for k in 0..if last { count } else { 0 } {
                     let (from, to) =
                         (sums.add(k * T::TILE_POSITIONS), y.add((channel + k) * whole));

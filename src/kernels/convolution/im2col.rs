@@ -12,10 +12,7 @@ use crate::kernels::gemm;
 use crate::kernels::gemm::FloatGemm;
 
 /// A float type with a matrix product and SIMD tiles.
-pub(super) trait ConvFloat:
-    Element + FloatGemm + ConvTile + std::ops::Add<Output = Self> + Default
-{
-}
+pub(super) trait ConvFloat: Element + FloatGemm + ConvTile {}
 impl ConvFloat for f64 {}
 impl ConvFloat for f32 {}
 

@@ -308,16 +308,15 @@ impl ShiftedTaps {
                 starts.extend((0..TILE_CHANNELS).map(start));
                 let mut to = packed.as_mut_ptr().add(part * own * taps.len() * TILE_CHANNELS);
                 let columns = TILE_CHANNELS.min(out - first);
-                let transposed = (0..times).all(|at| {
-                    let to = to.add(at * deep * TILE_CHANNELS);
-                    deep > 0
-                        && pack_transposed(
-                            (deep, columns),
-                            (from[0].add(at * source), result),
-                            (to, TILE_CHANNELS),
-                        )
-                });
-                for at in (0..own).filter(|_| !transposed).map(|channel| channel * source) {
+                if deep > 0 {
+                    for at in 0..times {
+                        let from = (from[0].add(at * source), result as isize);
+                        let to = (to.add(at * deep * TILE_CHANNELS), TILE_CHANNELS);
+                        pack_transposed((deep, columns), from, to);
+                    }
+                    continue;
+                }
+                for at in (0..own).map(|channel| channel * source) {
                     for &tap in &taps {
                         to.cast::<[T; TILE_CHANNELS]>()
                             .write_unaligned(from.map(|from| *from.add(at + tap)));
@@ -381,7 +380,9 @@ impl ShiftedTaps {
                         _ if row >= rows.source => line.fill(T::default()),
                         (false, 1) => copy_run(from.0, to, len),
                         (false, _) => copy_strided(from, (to, 1), len),
-                        (true, 1) => _ = pack_transposed((len, own), (from.0, source), (to, own)),
+                        (true, 1) => {
+                            pack_transposed((len, own), (from.0, source as isize), (to, own));
+                        }
                         (true, step) => (0..own).for_each(|k| {
                             copy_strided((from.0.add(k * source), step), (to.add(k), own), len);
                         }),

@@ -6,6 +6,7 @@
 //! level only.
 
 use crate::kernels::isa::{Level, level};
+use crate::kernels::simd::{Lanes, SimdFloat, leveled_simd};
 
 /// Output channels of a tile.
 pub(super) const TILE_CHANNELS: usize = 8;
@@ -32,39 +33,9 @@ pub(super) struct RowLayout {
 }
 
 /// A float type with tiles.
-pub(super) trait ConvTile: Sized {
+pub(super) trait ConvTile: SimdFloat {
     /// Positions of a tile: three of the widest vectors.
-    const TILE_POSITIONS: usize;
-
-    /// `y[k][p] = start[k] + sum(w[t][k] x[taps[t] + p])` over the taps `t`, for `TILE_CHANNELS`
-    /// channels `k` and `TILE_POSITIONS` positions `p`. If the flag beside `start` is true,
-    /// accumulates to `y` instead of starting from `start`. Rows of `y` are the second of its pair
-    /// apart.
-    ///
-    /// # Safety
-    /// `x` holds `TILE_POSITIONS` elements from each tap on, `w` a row of `TILE_CHANNELS` for each,
-    /// `start` `TILE_CHANNELS` elements and `y` as many rows; tiles are available.
-    unsafe fn tile(
-        x: *const Self,
-        taps: &[usize],
-        w: *const Self,
-        start: (*const Self, bool),
-        y: (*mut Self, usize),
-    );
-
-    /// `y[i][j] = start + sum(w[t] x[taps[t] + i stride + j])` over the taps `t`, for rows
-    /// `i` and columns `j`.
-    ///
-    /// # Safety
-    /// `x` holds these rows and 16 elements behind them from each tap on, `w` one element for each,
-    /// `y` the rows; tiles are available.
-    unsafe fn rows(
-        x: *const Self,
-        taps: &[usize],
-        w: (*const Self, Self),
-        y: *mut Self,
-        lines: RowLayout,
-    );
+    const TILE_POSITIONS: usize = 192 / size_of::<Self>();
 
     /// The sums of `y[k][i][j] x[windows[t] + i stride + j]` over the rows `i` and columns
     /// `j`, for some channels `k`.
@@ -79,117 +50,138 @@ pub(super) trait ConvTile: Sized {
     ) -> [[Self; WINDOWS]; CHANNELS];
 }
 
-/// A tile of three vectors by this many channels.
-#[cfg(target_arch = "x86_64")]
-macro_rules! tile {
-    ($name:ident, $t:ty, $features:literal, $lanes:literal by $channels:literal,
-     $load:ident, $splat:ident, $fma:ident, $store:ident) => {
-        /// # Safety
-        /// As `ConvTile::tile`, for a part of its channels and positions.
-        #[target_feature(enable = $features)]
-        unsafe fn $name(
-            x: *const $t,
-            taps: &[usize],
-            w: *const $t,
-            (start, more): (*const $t, bool),
-            (y, apart): (*mut $t, usize),
-        ) {
-            use std::arch::x86_64::{$fma, $load, $splat, $store};
-            // SAFETY: the caller's contract.
-            unsafe {
-                let mut sums = [[$splat(0.0); 3]; $channels];
-                for k in 0..$channels {
-                    sums[k] = if more {
-                        let y = y.add(k * apart);
-                        [$load(y), $load(y.add($lanes)), $load(y.add(2 * $lanes))]
-                    } else {
-                        [$splat(*start.add(k)); 3]
-                    };
-                }
-                let mut w = w;
-                for &tap in taps {
-                    let x = x.add(tap);
-                    let x = [$load(x), $load(x.add($lanes)), $load(x.add(2 * $lanes))];
-                    for k in 0..$channels {
-                        let w = $splat(*w.add(k));
-                        sums[k][0] = $fma(w, x[0], sums[k][0]);
-                        sums[k][1] = $fma(w, x[1], sums[k][1]);
-                        sums[k][2] = $fma(w, x[2], sums[k][2]);
-                    }
-                    w = w.add(TILE_CHANNELS);
-                }
-                for k in 0..$channels {
-                    let y = y.add(k * apart);
-                    $store(y, sums[k][0]);
-                    $store(y.add($lanes), sums[k][1]);
-                    $store(y.add(2 * $lanes), sums[k][2]);
-                }
-            }
-        }
-    };
+leveled_simd! {
+    /// `y[k][p] = start[k] + sum(w[t][k] x[taps[t] + p])` over the taps `t`, for `TILE_CHANNELS`
+    /// channels `k` and `TILE_POSITIONS` positions `p`. If the flag beside `start` is true,
+    /// accumulates to `y` instead of starting from `start`. Rows of `y` are the second of its pair
+    /// apart.
+    pub(super) unsafe fn multiply_tile<T: ConvTile>(
+        x: *const T, taps: &[usize], w: *const T, start: (*const T, bool), y: (*mut T, usize),
+    ) -> Option<()> = multiply_tile_body
 }
 
-/// Four rows of one channel, a vector of each at a time. The last vector of a row overlaps the one
-/// before; in rows shorter than a vector, elements stored beyond a row are overwritten by the next
-/// row.
-#[cfg(target_arch = "x86_64")]
-macro_rules! rows {
-    ($name:ident, $t:ty, $features:literal, $lanes:literal, $load:ident, $splat:ident, $fma:ident, $store:ident) => {
-        /// # Safety
-        /// As `ConvTile::rows`.
-        #[target_feature(enable = $features)]
-        unsafe fn $name(
-            x: *const $t,
-            taps: &[usize],
-            (w, start): (*const $t, $t),
-            y: *mut $t,
-            lines: RowLayout,
-        ) {
-            use std::arch::x86_64::{$fma, $load, $splat, $store};
-            const ROWS: usize = 4;
-            let (width, end) = (lines.width, lines.rows * lines.width);
-            for first in (0..lines.rows).step_by(ROWS) {
-                // Missing rows repeat the last one.
-                let rows: [usize; ROWS] = std::array::from_fn(|r| (first + r).min(lines.rows - 1));
-                let from = rows.map(|row| row * lines.stride);
-                for j in (0..width).step_by($lanes) {
-                    let j = j.min(width.saturating_sub($lanes));
-                    // SAFETY: the caller's contract.
-                    unsafe {
-                        let x = x.add(j);
-                        let mut sums = [$splat(start); ROWS];
-                        for (t, &tap) in taps.iter().enumerate() {
-                            let (x, w) = (x.add(tap), $splat(*w.add(t)));
-                            for r in 0..ROWS {
-                                sums[r] = $fma(w, $load(x.add(from[r])), sums[r]);
-                            }
-                        }
-                        for r in 0..ROWS {
-                            let at = rows[r] * width + j;
-                            if at + $lanes <= end {
-                                $store(y.add(at), sums[r]);
-                                continue;
-                            }
-                            let mut part = [0.0; $lanes];
-                            $store(part.as_mut_ptr(), sums[r]);
-                            for (k, &sum) in part.iter().enumerate().take(end - at) {
-                                *y.add(at + k) = sum;
-                            }
-                        }
+/// # Safety
+/// `x` holds `TILE_POSITIONS` elements from each tap on, `w` a row of `TILE_CHANNELS` for each,
+/// `start` `TILE_CHANNELS` elements and `y` as many rows; the CPU has these vectors.
+#[inline(always)]
+unsafe fn multiply_tile_body<V: Lanes>(
+    x: *const V::Part,
+    taps: &[usize],
+    w: *const V::Part,
+    (start, more): (*const V::Part, bool),
+    (y, apart): (*mut V::Part, usize),
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if V::SPREADS {
+            return multiply_part::<V, TILE_CHANNELS>(x, taps, w, (start, more), (y, apart));
+        }
+        // AVX2 has half as many registers of half the width.
+        for (at, k) in [(0, 0), (0, 4), (3 * V::LANES, 0), (3 * V::LANES, 4)] {
+            let y = (y.add(k * apart + at), apart);
+            multiply_part::<V, 4>(x.add(at), taps, w.add(k), (start.add(k), more), y);
+        }
+    }
+}
+
+/// The part of a tile that has `CHANNELS` channels and three vectors of positions.
+///
+/// # Safety
+/// As `multiply_tile`, for this part.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+unsafe fn multiply_part<V: Lanes, const CHANNELS: usize>(
+    x: *const V::Part,
+    taps: &[usize],
+    w: *const V::Part,
+    (start, more): (*const V::Part, bool),
+    (y, apart): (*mut V::Part, usize),
+) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let mut sums = [[V::zero(); 3]; CHANNELS];
+        for k in 0..CHANNELS {
+            sums[k] = if more {
+                let y = y.add(k * apart);
+                [V::read(y), V::read(y.add(V::LANES)), V::read(y.add(2 * V::LANES))]
+            } else {
+                [V::all(*start.add(k)); 3]
+            };
+        }
+        let mut w = w;
+        for &tap in taps {
+            let x = x.add(tap);
+            let x = [V::read(x), V::read(x.add(V::LANES)), V::read(x.add(2 * V::LANES))];
+            for k in 0..CHANNELS {
+                let w = V::all(*w.add(k));
+                sums[k][0] = w.fused(x[0], sums[k][0]);
+                sums[k][1] = w.fused(x[1], sums[k][1]);
+                sums[k][2] = w.fused(x[2], sums[k][2]);
+            }
+            w = w.add(TILE_CHANNELS);
+        }
+        for k in 0..CHANNELS {
+            let y = y.add(k * apart);
+            sums[k][0].write(y);
+            sums[k][1].write(y.add(V::LANES));
+            sums[k][2].write(y.add(2 * V::LANES));
+        }
+    }
+}
+
+leveled_simd! {
+    /// `y[i][j] = start + sum(w[t] x[taps[t] + i stride + j])` over the taps `t`, for rows `i` and
+    /// columns `j`; `start` is the second of the pair with `w`.
+    pub(super) unsafe fn multiply_rows<T: ConvTile>(
+        x: *const T, taps: &[usize], w: (*const T, T), y: *mut T, lines: RowLayout,
+    ) -> Option<()> = multiply_rows_body
+}
+
+/// Four rows, a vector of each at a time. The last vector of a row overlaps the one before; in rows
+/// shorter than a vector, elements stored beyond a row are overwritten by the next row.
+///
+/// # Safety
+/// `x` holds these rows and 16 elements behind them from each tap on, `w` one element for each, `y`
+/// the rows; the CPU has these vectors.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+unsafe fn multiply_rows_body<V: Lanes>(
+    x: *const V::Part,
+    taps: &[usize],
+    (w, start): (*const V::Part, V::Part),
+    y: *mut V::Part,
+    lines: RowLayout,
+) {
+    const ROWS: usize = 4;
+    let (width, end) = (lines.width, lines.rows * lines.width);
+    for first in (0..lines.rows).step_by(ROWS) {
+        // Missing rows repeat the last one.
+        let rows: [usize; ROWS] = std::array::from_fn(|r| (first + r).min(lines.rows - 1));
+        let from = rows.map(|row| row * lines.stride);
+        for j in (0..width).step_by(V::LANES) {
+            let j = j.min(width.saturating_sub(V::LANES));
+            // SAFETY: the caller's contract.
+            unsafe {
+                let x = x.add(j);
+                let mut sums = [V::all(start); ROWS];
+                for (t, &tap) in taps.iter().enumerate() {
+                    let (x, w) = (x.add(tap), V::all(*w.add(t)));
+                    for r in 0..ROWS {
+                        sums[r] = w.fused(V::read(x.add(from[r])), sums[r]);
+                    }
+                }
+                for r in 0..ROWS {
+                    let at = rows[r] * width + j;
+                    if at + V::LANES <= end {
+                        sums[r].write(y.add(at));
+                    } else {
+                        sums[r].write_some(y.add(at), V::first(end - at));
                     }
                 }
             }
         }
-    };
+    }
 }
-#[cfg(target_arch = "x86_64")]
-rows! { rows512_f32, f32, "avx512f", 16, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps }
-#[cfg(target_arch = "x86_64")]
-rows! { rows512_f64, f64, "avx512f", 8, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_storeu_pd }
-#[cfg(target_arch = "x86_64")]
-rows! { rows256_f32, f32, "avx2,fma", 8, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps }
-#[cfg(target_arch = "x86_64")]
-rows! { rows256_f64, f64, "avx2,fma", 4, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_storeu_pd }
 
 /// Window products. Both operands are masked at the end of a row, because the elements beyond may
 /// be NaN.
@@ -246,49 +238,8 @@ products! { products_f32, f32, u16, 16, _mm512_maskz_loadu_ps, _mm512_setzero_ps
 products! { products_f64, f64, u8, 8, _mm512_maskz_loadu_pd, _mm512_setzero_pd, _mm512_fmadd_pd, _mm512_reduce_add_pd }
 
 macro_rules! tiles {
-    ($t:ty, $wide:literal, $whole:ident, $part:ident, $rows:ident, $half:ident, $products:ident) => {
+    ($($t:ty, $products:ident;)*) => {$(
         impl ConvTile for $t {
-            const TILE_POSITIONS: usize = $wide;
-
-            #[cfg(target_arch = "x86_64")]
-            unsafe fn tile(
-                x: *const $t,
-                taps: &[usize],
-                w: *const $t,
-                (start, more): (*const $t, bool),
-                (y, apart): (*mut $t, usize),
-            ) {
-                // SAFETY: the caller's contract; the level has the features.
-                unsafe {
-                    if level() == Level::Avx512 {
-                        return $whole(x, taps, w, (start, more), (y, apart));
-                    }
-                    // AVX2 has half as many registers of half the width.
-                    for (at, k) in [(0, 0), (0, 4), ($wide / 2, 0), ($wide / 2, 4)] {
-                        let y = (y.add(k * apart + at), apart);
-                        $part(x.add(at), taps, w.add(k), (start.add(k), more), y);
-                    }
-                }
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            unsafe fn rows(
-                x: *const $t,
-                taps: &[usize],
-                w: (*const $t, $t),
-                y: *mut $t,
-                lines: RowLayout,
-            ) {
-                // SAFETY: the caller's contract; the level has the features.
-                unsafe {
-                    if level() == Level::Avx512 {
-                        $rows(x, taps, w, y, lines)
-                    } else {
-                        $half(x, taps, w, y, lines)
-                    }
-                }
-            }
-
             #[cfg(target_arch = "x86_64")]
             unsafe fn window_products<const WINDOWS: usize, const CHANNELS: usize>(
                 x: *const $t,
@@ -301,17 +252,6 @@ macro_rules! tiles {
             }
 
             #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn rows(
-                _: *const $t,
-                _: &[usize],
-                _: (*const $t, $t),
-                _: *mut $t,
-                _: RowLayout,
-            ) {
-                unreachable!("tiles are not available")
-            }
-
-            #[cfg(not(target_arch = "x86_64"))]
             unsafe fn window_products<const WINDOWS: usize, const CHANNELS: usize>(
                 _: *const $t,
                 _: [usize; WINDOWS],
@@ -320,28 +260,7 @@ macro_rules! tiles {
             ) -> [[$t; WINDOWS]; CHANNELS] {
                 unreachable!("products with windows are not available")
             }
-
-            #[cfg(not(target_arch = "x86_64"))]
-            unsafe fn tile(
-                _: *const $t,
-                _: &[usize],
-                _: *const $t,
-                _: (*const $t, bool),
-                _: (*mut $t, usize),
-            ) {
-                unreachable!("tiles are not available")
-            }
         }
-    };
+    )*};
 }
-tiles! { f32, 48, whole_f32, part_f32, rows512_f32, rows256_f32, products_f32 }
-tiles! { f64, 24, whole_f64, part_f64, rows512_f64, rows256_f64, products_f64 }
-
-#[cfg(target_arch = "x86_64")]
-tile! { whole_f32, f32, "avx512f", 16 by 8, _mm512_loadu_ps, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_storeu_ps }
-#[cfg(target_arch = "x86_64")]
-tile! { whole_f64, f64, "avx512f", 8 by 8, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_storeu_pd }
-#[cfg(target_arch = "x86_64")]
-tile! { part_f32, f32, "avx2,fma", 8 by 4, _mm256_loadu_ps, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_storeu_ps }
-#[cfg(target_arch = "x86_64")]
-tile! { part_f64, f64, "avx2,fma", 4 by 4, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_storeu_pd }
+tiles! { f32, products_f32; f64, products_f64; }

@@ -18,7 +18,7 @@ use crate::kernels::elementwise::Loop;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::multiversion::{Levels, leveled};
 use crate::kernels::view::{Axes, View, ViewMut};
-use crate::threads::parallel_for;
+use crate::threads::{parallel_for, parallel_ranges};
 
 /// Elements per block of a split cast; casts of at least two blocks are split.
 const BLOCK_ELEMENTS: usize = 1 << 18;
@@ -151,7 +151,7 @@ fn as_map(from: DType, to: DType) -> Work {
 
 fn map_loop<A: Copy, B: Convert<A>>() -> Loop {
     // SAFETY: the contract of `Loop`, for elements of these types.
-    |ins, out, n, _| unsafe { cast_contiguous::<A, B>((*ins).cast(), out.cast(), n) }
+    Loop::new(|ins, out, n, _| unsafe { cast_contiguous::<A, B>((*ins).cast(), out.cast(), n) })
 }
 
 /// The dtype through which a dtype without loops is converted, without loss.
@@ -432,7 +432,7 @@ fn run_checked(route: &Route, src: View, dst: ViewMut, out_of_range: Option<&Ato
         });
     } else {
         let blocks = (numel / BLOCK_ELEMENTS).min(rows);
-        parallel_for(blocks, &|i| cast_rows(i * rows / blocks, (i + 1) * rows / blocks, 0, inner));
+        parallel_ranges(rows, blocks, &|first, end| cast_rows(first, end, 0, inner));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
 use crate::kernels::multiversion::leveled;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
-use crate::threads::parallel_for;
+use crate::threads::parallel_ranges;
 
 /// Copies of at least this many bytes are split over threads, in blocks of half the size.
 const SPLIT_BYTES: usize = 2 << 20;
@@ -153,8 +153,7 @@ fn copy_words<W: Copy + Send + Sync>(src: View, dst: ViewMut) {
         // SAFETY: the views are valid for every position of the axes and do not overlap.
         return unsafe { job.run(&axes) };
     }
-    parallel_for(blocks, &|i| {
-        let (start, end) = (i * outer / blocks, (i + 1) * outer / blocks);
+    parallel_ranges(outer, blocks, &|start, end| {
         let [to, from] = axes.strides[0];
         let mut part = Axes { dims: axes.dims.clone(), strides: axes.strides.clone() };
         part.dims[0] = end - start;

@@ -34,14 +34,22 @@ impl<const BYTES: usize> StreamBuffer<BYTES> {
 /// eighths.
 #[inline(always)]
 pub(crate) fn prefetch(from: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
     for at in (0..bytes).step_by(CACHE_LINE) {
+        prefetch_line(from.wrapping_add(at));
+    }
+}
+
+/// Prefetches a cache line, where the target supports it.
+#[inline(always)]
+pub(in crate::kernels) fn prefetch_line(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch does not access memory, whatever the address.
+    unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch does not access memory, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(at).cast()) };
+        _mm_prefetch::<_MM_HINT_T0>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (from, bytes);
+    let _ = at;
 }
 
 /// Whether a result of so many bytes at this address should be streamed, which needs CPU support.

@@ -40,80 +40,100 @@ pub(in crate::kernels) unsafe fn transpose_block<W: Copy>(
 mod avx2 {
     use std::arch::x86_64::*;
 
-    /// Transposes whole 8 × 8 squares; returns the rows and columns that they cover.
-    ///
-    /// # Safety
-    /// As `transpose_block`.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn transpose_u32(
-        src: *const f32,
-        by: isize,
-        dst: *mut f32,
-        to: isize,
-        (rows, columns): (usize, usize),
-    ) -> (usize, usize) {
-        let done = (rows / 8 * 8, columns / 8 * 8);
-        for i in (0..done.0 as isize).step_by(8) {
-            for j in (0..done.1 as isize).step_by(8) {
-                // SAFETY: the square is inside the block.
-                unsafe {
-                    let column = |k: isize| _mm256_loadu_ps(src.offset(i + (j + k) * by));
-                    let row =
-                        |k: isize, v: __m256| _mm256_storeu_ps(dst.offset((i + k) * to + j), v);
-                    let half = |k: isize| {
-                        let (a, b, c, d) = (column(k), column(k + 1), column(k + 2), column(k + 3));
-                        let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
-                        let (ab_high, cd_high) =
-                            (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
-                        [
-                            _mm256_shuffle_ps::<0x44>(ab, cd),
-                            _mm256_shuffle_ps::<0xEE>(ab, cd),
-                            _mm256_shuffle_ps::<0x44>(ab_high, cd_high),
-                            _mm256_shuffle_ps::<0xEE>(ab_high, cd_high),
-                        ]
-                    };
-                    let (left, right) = (half(0), half(4));
-                    for k in 0..4 {
-                        let (l, r) = (left[k], right[k]);
-                        row(k as isize, _mm256_permute2f128_ps::<0x20>(l, r));
-                        row(k as isize + 4, _mm256_permute2f128_ps::<0x31>(l, r));
+    /// Declares a function that transposes whole squares; it returns the rows and columns that they cover.
+    macro_rules! transpose_squares {
+        ($name:ident, $t:ty, $side:literal, $transpose_square:ident) => {
+            /// # Safety
+            /// As `transpose_block`.
+            #[target_feature(enable = "avx2")]
+            pub(super) unsafe fn $name(
+                src: *const $t,
+                by: isize,
+                dst: *mut $t,
+                to: isize,
+                (rows, columns): (usize, usize),
+            ) -> (usize, usize) {
+                let done = (rows / $side * $side, columns / $side * $side);
+                for i in (0..done.0 as isize).step_by($side) {
+                    for j in (0..done.1 as isize).step_by($side) {
+                        // SAFETY: the square is inside the block.
+                        unsafe {
+                            $transpose_square(
+                                src.offset(i + j * by),
+                                by,
+                                dst.offset(i * to + j),
+                                to,
+                            )
+                        };
                     }
                 }
+                done
             }
-        }
-        done
+        };
+    }
+    transpose_squares!(transpose_u32, f32, 8, transpose_8x8_f32);
+    transpose_squares!(transpose_u64, f64, 4, transpose_4x4_f64);
+
+    /// Loads half a vector from each of two rows.
+    macro_rules! load_halves {
+        ($from:expr, $low:expr, $high:expr, $cast:ident $load:ident $insert:ident) => {
+            $insert::<1>(
+                $cast($load($from.wrapping_offset($low))),
+                $load($from.wrapping_offset($high)),
+            )
+        };
     }
 
-    /// Transposes whole 4 × 4 squares; returns the rows and columns that they cover.
+    /// Transposes an 8 × 8 square. Halves of vectors are joined by their loads: fewer shuffles.
     ///
     /// # Safety
     /// As `transpose_block`.
     #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn transpose_u64(
-        src: *const f64,
-        by: isize,
-        dst: *mut f64,
-        to: isize,
-        (rows, columns): (usize, usize),
-    ) -> (usize, usize) {
-        let done = (rows / 4 * 4, columns / 4 * 4);
-        for j in (0..done.1 as isize).step_by(4) {
-            for i in (0..done.0 as isize).step_by(4) {
-                // SAFETY: the square is inside the block.
-                unsafe {
-                    let column = |k: isize| _mm256_loadu_pd(src.offset(i + (j + k) * by));
-                    let row =
-                        |k: isize, v: __m256d| _mm256_storeu_pd(dst.offset((i + k) * to + j), v);
-                    let (a, b, c, d) = (column(0), column(1), column(2), column(3));
-                    let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
-                    let (even2, odd2) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
-                    row(0, _mm256_permute2f128_pd::<0x20>(even, even2));
-                    row(1, _mm256_permute2f128_pd::<0x20>(odd, odd2));
-                    row(2, _mm256_permute2f128_pd::<0x31>(even, even2));
-                    row(3, _mm256_permute2f128_pd::<0x31>(odd, odd2));
-                }
-            }
+    #[inline]
+    unsafe fn transpose_8x8_f32(src: *const f32, by: isize, dst: *mut f32, to: isize) {
+        macro_rules! row {
+            ($at:expr, $i:literal) => {
+                load_halves!($at, $i * by, ($i + 4) * by, _mm256_castps128_ps256 _mm_loadu_ps _mm256_insertf128_ps)
+            };
         }
-        done
+        let (mut src, mut dst) = (src, dst);
+        for _ in 0..2 {
+            // SAFETY: the caller's contract. (Macros, not closures: LLVM may leave a closure that
+            // passes vectors as a call.)
+            unsafe {
+                let (a, b, c, d) = (row!(src, 0), row!(src, 1), row!(src, 2), row!(src, 3));
+                let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+                _mm256_storeu_ps(dst, _mm256_shuffle_ps::<0x44>(ab, cd));
+                _mm256_storeu_ps(dst.offset(to), _mm256_shuffle_ps::<0xee>(ab, cd));
+                let (ab, cd) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+                _mm256_storeu_ps(dst.offset(2 * to), _mm256_shuffle_ps::<0x44>(ab, cd));
+                _mm256_storeu_ps(dst.offset(3 * to), _mm256_shuffle_ps::<0xee>(ab, cd));
+            }
+            (src, dst) = (src.wrapping_add(4), dst.wrapping_offset(4 * to));
+        }
+    }
+
+    /// Transposes a 4 × 4 square.
+    ///
+    /// # Safety
+    /// As `transpose_block`.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn transpose_4x4_f64(src: *const f64, by: isize, dst: *mut f64, to: isize) {
+        macro_rules! row {
+            ($at:expr, $i:literal) => {
+                load_halves!($at, $i * by, ($i + 2) * by, _mm256_castpd128_pd256 _mm_loadu_pd _mm256_insertf128_pd)
+            };
+        }
+        let (mut src, mut dst) = (src, dst);
+        for _ in 0..2 {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let (a, b) = (row!(src, 0), row!(src, 1));
+                _mm256_storeu_pd(dst, _mm256_unpacklo_pd(a, b));
+                _mm256_storeu_pd(dst.offset(to), _mm256_unpackhi_pd(a, b));
+            }
+            (src, dst) = (src.wrapping_add(2), dst.wrapping_offset(2 * to));
+        }
     }
 }

@@ -11,7 +11,9 @@ use smallvec::SmallVec;
 use super::contiguous::is_c_contiguous;
 use super::dispatch::{MAX_OPERANDS, parallel_blocks};
 use super::launch_loop::{In, run_opaque, views_of};
-use super::loop_table::{Loop, LoopTable};
+use super::loop_call::{Loop, LoopCall};
+use super::loop_table::LoopTable;
+use super::scalar_operand::repeat_element;
 use super::tile_copy::{gather, scatter};
 use crate::dtype::{DType, Element, no_loop, with_dtype};
 use crate::kernels::cast::RunConverter;
@@ -128,11 +130,9 @@ impl ConvertedCall<'_> {
         let longest = TILE.min(end - start);
         for (source, buffer) in self.work.sources.iter().zip(&mut buffers) {
             if let Source::Number(word) = source {
-                let (word, size) = (word.as_ptr().cast(), self.work.dtype.size());
+                let element = (word.as_ptr().cast(), self.work.dtype.size());
                 // SAFETY: the number is one element of the loop's dtype; the buffer holds a tile.
-                unsafe {
-                    gather(word, size, &[longest], &[0], (0, longest), buffer.as_mut_ptr().cast())
-                };
+                unsafe { repeat_element(element, buffer.as_mut_ptr().cast(), longest) };
             }
         }
         let mut from = start;
@@ -199,7 +199,8 @@ impl ConvertedCall<'_> {
         // SAFETY: the operands hold the range in the loop's dtype, and the target has space for it; the output is
         // valid for the range, which no other tile has.
         unsafe {
-            (self.work.f)(ptrs.as_ptr(), target, range.1, self.work.params.as_ptr());
+            let ConvertedLoop { f, params, .. } = self.work;
+            LoopCall { f: *f, ins: ptrs, out: target, n: range.1, params }.run();
             if direct {
                 return;
             }

@@ -3,7 +3,7 @@
 //! Invariant: the value of an element does not depend on its neighbours, although a chunk takes `CAREFUL`
 //! lanes as soon as one of its elements needs them.
 
-use super::loop_table::Loop;
+use super::loop_call::{Loop, LoopFn};
 use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
 use crate::dtype::{Complex64, Complex128};
 use crate::kernels::math::{Argument, complex::is_far};
@@ -159,21 +159,21 @@ use {only as avx2, only as avx512, only as base};
 /// Loops of complex128, one per level. AVX-512 uses the AVX2 copies: its own would add 0.2 MB of code.
 pub const fn wide<K: Kernel<N, P>, S: ComplexFormula, const N: usize, const P: usize>()
 -> Option<[Loop; 3]> {
-    let widest: Loop = avx2::<K, S, Complex128, N, P, false>;
-    Some([base::<K, S, Complex128, N, P, false>, widest, widest])
+    let widest: LoopFn = avx2::<K, S, Complex128, N, P, false>;
+    Some(Loop::levels([base::<K, S, Complex128, N, P, false>, widest, widest]))
 }
 
 /// Loops of complex64, one per level: formulas of sums and products, and the quotient.
 pub const fn narrow<K: Kernel<N, P>, S: ComplexFormula, const N: usize, const P: usize>()
 -> Option<[Loop; 3]> {
-    let widest: Loop = avx2::<K, S, Complex64, N, P, true>;
-    Some([base::<K, S, Complex64, N, P, true>, widest, widest])
+    let widest: LoopFn = avx2::<K, S, Complex64, N, P, true>;
+    Some(Loop::levels([base::<K, S, Complex64, N, P, true>, widest, widest]))
 }
 
 /// The AVX-512 loop of complex128 for frequent formulas of sums and products: it takes 0.6 of the time of
 /// AVX2. Those of complex64 are bound by conversions.
 pub const fn widest<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
-    avx512::<K, Ring, Complex128, N, P, false>
+    Loop::new(avx512::<K, Ring, Complex128, N, P, false>)
 }
 
 /// # Safety
@@ -195,5 +195,5 @@ unsafe fn mask<K: Predicate<N>, T: ComplexElement, const N: usize>(
 
 /// The loops of complex128 and complex64 of a formula that yields a mask.
 pub const fn masks<K: Predicate<N>, const N: usize>() -> [Option<[Loop; 3]>; 2] {
-    [Some([mask::<K, Complex128, N>; 3]), Some([mask::<K, Complex64, N>; 3])]
+    [Some([Loop::new(mask::<K, Complex128, N>); 3]), Some([Loop::new(mask::<K, Complex64, N>); 3])]
 }

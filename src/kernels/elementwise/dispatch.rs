@@ -1,14 +1,13 @@
-//! Runs a contiguous loop over operands of any strides, type-erased: chooses between a direct call, a
+//! `StridedCall`: a contiguous loop over operands of any strides. It chooses between a direct call, a loop over rows, a
 //! transposed call and a strided plan, and splits work over threads.
 //!
 //! Invariant: an element's value does not depend on how the work was split. The output may be an operand
 //! exactly (in place) but never overlaps one partially.
 
-use std::mem::MaybeUninit;
-
 use super::contiguous::{ContiguousCall, PaddedLoop, is_c_contiguous};
-use super::flat::SMALL_CALL_ELEMENTS;
-use super::loop_table::Loop;
+use super::loop_call::{Loop, LoopCall};
+use super::row_broadcast::{RowLoop, run_rows};
+use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer};
 use super::strided::StridedPlan;
 use super::tile_copy::gather;
 use super::transposed::TransposedCall;
@@ -54,115 +53,142 @@ const IN_PLACE_DIRECT_ELEMENTS: usize = 64;
 /// Operands that a small call can gather into contiguous buffers.
 const GATHERED_OPERANDS: usize = 2;
 
-/// Runs `f` over the shape `dims`. `cost` is in nanoseconds per element.
-///
-/// # Safety
-/// Every operand and the output address valid, aligned elements of the loop's types over the whole shape; the
-/// output is an operand exactly (same pointer, strides and size) or overlaps none; `params` holds the loop's
-/// parameters; there are at most `MAX_OPERANDS` operands.
-#[inline]
-pub unsafe fn run(
-    f: Loop,
-    ins: &[Operand<'_>],
-    out: OutOperand<'_>,
-    dims: &[usize],
-    params: &[f64],
-    cost: f32,
-) {
-    debug_assert!(ins.len() <= MAX_OPERANDS);
-    let n: usize = dims.iter().product();
-    if n <= 1 {
-        if n == 1 {
-            let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
-            ins.iter().zip(&mut ptrs).for_each(|(x, p)| *p = x.ptr);
-            // SAFETY: the caller's contract, for the one element of each.
-            unsafe { f(ptrs.as_ptr(), out.ptr, 1, params.as_ptr()) };
-        }
-        return;
-    }
-    // SAFETY: the same contract.
-    unsafe {
-        if n > SMALL_CALL_ELEMENTS || !run_small(f, ins, out, (dims, n), params) {
-            run_large(f, ins, out, (dims, n), params, cost);
-        }
-    }
+/// A loop as a call runs it.
+#[derive(Clone, Copy)]
+pub struct LoopWork<'a> {
+    /// The loop.
+    pub f: Loop,
+    /// The same over rows with a scalar each, if there is one.
+    pub row_loop: Option<RowLoop>,
+    /// The parameters of its formula.
+    pub params: &'a [f64],
+    /// Nanoseconds per element.
+    pub cost: f32,
 }
 
-/// Runs the loop with one call if the output is contiguous and few operands are not: those are gathered
-/// first. Returns whether it ran.
-///
-/// # Safety
-/// As `run`, with `n` the number of elements, at most `SMALL_CALL_ELEMENTS`.
-#[inline(never)]
-unsafe fn run_small(
-    f: Loop,
-    ins: &[Operand<'_>],
-    out: OutOperand<'_>,
-    (dims, n): (&[usize], usize),
-    params: &[f64],
-) -> bool {
-    let mut buffers =
-        [[const { MaybeUninit::<u64>::uninit() }; SMALL_CALL_ELEMENTS]; GATHERED_OPERANDS];
-    let mut free = buffers.iter_mut();
-    let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
-    if !is_c_contiguous(dims, out.strides) {
-        return false;
-    }
-    for (x, ptr) in ins.iter().zip(&mut ptrs) {
-        *ptr = x.ptr;
-        if !is_c_contiguous(dims, x.strides) {
-            let Some(buffer) = free.next().filter(|_| x.itemsize <= 8) else { return false };
-            let buffer = buffer.as_mut_ptr().cast::<u8>();
-            // SAFETY: the caller's contract; the buffer holds `SMALL_CALL_ELEMENTS` words.
-            unsafe { gather(x.ptr, x.itemsize, dims, x.strides, (0, n), buffer) };
-            *ptr = buffer;
-        }
-    }
-    // SAFETY: the caller's contract; every operand is `n` contiguous elements.
-    unsafe { f(ptrs.as_ptr(), out.ptr, n, params.as_ptr()) };
-    true
+/// An element-wise call over a shape, with operands of any strides.
+pub struct StridedCall<'a> {
+    /// The loop.
+    pub work: LoopWork<'a>,
+    /// The operands.
+    pub ins: &'a [Operand<'a>],
+    /// The output.
+    pub out: OutOperand<'a>,
+    /// The shape.
+    pub dims: &'a [usize],
 }
 
-/// # Safety
-/// As `run`, with `n` the number of elements.
-#[inline(never)]
-unsafe fn run_large(
-    f: Loop,
-    ins: &[Operand<'_>],
-    out: OutOperand<'_>,
-    (dims, n): (&[usize], usize),
-    params: &[f64],
-    cost: f32,
-) {
-    let work = PaddedLoop::new(f, params, cost);
-    let in_place =
-        n > IN_PLACE_DIRECT_ELEMENTS && ins.iter().any(|x| x.ptr == out.ptr.cast_const());
-    let plan;
-    let contiguous_call;
-    let transposed;
-    let body: &(dyn Fn(usize, usize) + Sync) = match ContiguousCall::new(work, ins, out, dims) {
-        Some(found) if !in_place => {
-            contiguous_call = found;
-            if n as f32 * cost < split_above() {
-                // SAFETY: the caller's contract.
-                return unsafe { contiguous_call.span(0, n) };
+impl StridedCall<'_> {
+    /// Runs the call.
+    ///
+    /// # Safety
+    /// Every operand and the output address valid, aligned elements of the loop's types over the whole shape; the
+    /// output is an operand exactly (same pointer, strides and size) or overlaps none; `params` holds the loop's
+    /// parameters; there are at most `MAX_OPERANDS` operands.
+    #[inline]
+    pub unsafe fn run(&self) {
+        debug_assert!(self.ins.len() <= MAX_OPERANDS);
+        let n: usize = self.dims.iter().product();
+        // SAFETY: the caller's contract.
+        unsafe {
+            match n {
+                0 => {}
+                1 => {
+                    let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
+                    self.ins.iter().zip(&mut ptrs).for_each(|(x, ptr)| *ptr = x.ptr);
+                    self.loop_call(ptrs, 1).run();
+                }
+                2..=SMALL_CALL_ELEMENTS if self.run_small(n) => {}
+                _ => self.run_large(n),
             }
-            // SAFETY: blocks are disjoint ranges below n.
-            &|start, end| unsafe { contiguous_call.span(start, end) }
         }
-        _ if !in_place && let Some(found) = TransposedCall::new(work, ins, out, dims) => {
-            transposed = found;
-            // SAFETY: blocks are disjoint ranges below n that begin at rows.
-            let body = |start, end| unsafe { transposed.span(start, end) };
-            return parallel_units(n, transposed.unit(), cost, &body);
+    }
+
+    /// The call of the loop on the first `n` elements of contiguous operands.
+    #[inline(always)]
+    fn loop_call(&self, ins: [*const u8; MAX_OPERANDS], n: usize) -> LoopCall<'_> {
+        LoopCall { f: self.work.f, ins, out: self.out.ptr, n, params: self.work.params }
+    }
+
+    /// Runs the loop with one call if the output is contiguous and few operands are not: those are gathered
+    /// first. Returns whether it ran.
+    ///
+    /// # Safety
+    /// As `run`, with `n` the number of elements, at most `SMALL_CALL_ELEMENTS`.
+    #[inline(never)]
+    unsafe fn run_small(&self, n: usize) -> bool {
+        let mut buffers = [const { SmallBuffer::new() }; GATHERED_OPERANDS];
+        let mut free = buffers.iter_mut();
+        let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
+        if !is_c_contiguous(self.dims, self.out.strides) {
+            return false;
         }
-        _ => {
-            plan = StridedPlan::new(work, ins, out, dims, in_place);
-            // SAFETY: blocks are disjoint ranges below n.
-            &|start, end| unsafe { plan.span(start, end) }
+        for (x, ptr) in self.ins.iter().zip(&mut ptrs) {
+            *ptr = x.ptr;
+            if !is_c_contiguous(self.dims, x.strides) {
+                let Some(buffer) = free.next().filter(|_| x.itemsize <= 8) else { return false };
+                let buffer = buffer.as_mut_ptr();
+                // SAFETY: the caller's contract; the buffer holds `SMALL_CALL_ELEMENTS` words.
+                unsafe { gather(x.ptr, x.itemsize, self.dims, x.strides, (0, n), buffer) };
+                *ptr = buffer;
+            }
         }
-    };
-    parallel_blocks(n, cost, body);
+        // SAFETY: the caller's contract; every operand is `n` contiguous elements.
+        unsafe { self.loop_call(ptrs, n).run() };
+        true
+    }
+
+    /// # Safety
+    /// As `run`, with `n` the number of elements.
+    #[inline(never)]
+    unsafe fn run_large(&self, n: usize) {
+        let &StridedCall { work: LoopWork { f, params, cost, .. }, ins, out, dims } = self;
+        let work = PaddedLoop::new(f, params, cost);
+        let in_place =
+            n > IN_PLACE_DIRECT_ELEMENTS && ins.iter().any(|x| x.ptr == out.ptr.cast_const());
+        let plan;
+        let contiguous_call;
+        let transposed;
+        let body: &(dyn Fn(usize, usize) + Sync) = match ContiguousCall::new(work, ins, out, dims) {
+            Some(found) if !in_place => {
+                contiguous_call = found;
+                if n as f32 * cost < split_above() {
+                    // SAFETY: the caller's contract.
+                    return unsafe { contiguous_call.span(0, n) };
+                }
+                // SAFETY: blocks are disjoint ranges below n.
+                &|start, end| unsafe { contiguous_call.span(start, end) }
+            }
+            // SAFETY: the caller's contract.
+            _ if unsafe { self.run_by_rows() } => return,
+            _ if !in_place && let Some(found) = TransposedCall::new(work, ins, out, dims) => {
+                transposed = found;
+                // SAFETY: blocks are disjoint ranges below n that begin at rows.
+                let body = |start, end| unsafe { transposed.span(start, end) };
+                return parallel_units(n, transposed.unit(), cost, &body);
+            }
+            _ => {
+                plan = StridedPlan::new(work, ins, out, dims, in_place);
+                // SAFETY: blocks are disjoint ranges below n.
+                &|start, end| unsafe { plan.span(start, end) }
+            }
+        };
+        parallel_blocks(n, cost, body);
+    }
+
+    /// Runs the row loop, if there is one and the operands are rows with a scalar each; returns whether it ran.
+    ///
+    /// # Safety
+    /// As `run`.
+    unsafe fn run_by_rows(&self) -> bool {
+        match (self.work.row_loop, self.ins) {
+            // SAFETY: the caller's contract.
+            (Some(f), &[a, b]) => unsafe {
+                run_rows(f, [a, b], self.out, self.dims, self.work.cost)
+            },
+            _ => false,
+        }
+    }
 }
 
 /// The nanoseconds from which on an operation is split. Results do not depend on the split.

@@ -5,7 +5,7 @@
 //! that is not an integer is further from the next one than the rounding error, and the product of the
 //! rounded quotient with the divisor is exact.
 
-use super::loop_table::Loop;
+use super::loop_call::Loop;
 use super::loops::operands;
 use crate::kernels::multiversion::leveled;
 
@@ -168,5 +168,10 @@ unsafe fn of<T: Integer, P: DivisionResult>(
 
 /// The loops of int64, int32, uint8 and uint64.
 pub const fn loops<P: DivisionResult>() -> [Option<Loop>; 4] {
-    [Some(of::<i64, P>), Some(of::<i32, P>), Some(of::<u8, P>), Some(of::<u64, P>)]
+    [
+        Some(Loop::new(of::<i64, P>)),
+        Some(Loop::new(of::<i32, P>)),
+        Some(Loop::new(of::<u8, P>)),
+        Some(Loop::new(of::<u64, P>)),
+    ]
 }

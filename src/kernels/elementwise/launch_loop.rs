@@ -7,9 +7,9 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::casting::apply_converted;
-use super::flat::SMALL_CALL_ELEMENTS;
-use super::row_broadcast::{RowLoop, run_rows};
-use super::{Loop, LoopTable, Operand, OutOperand, run, where_loop};
+use super::dispatch::{LoopWork, StridedCall};
+use super::scalar_operand::word;
+use super::{Loop, LoopTable, Operand, OutOperand, where_loop};
 use crate::array::capture;
 use crate::dtype::{DType, no_loop};
 use crate::kernels::launch::{self, Launch, Work, known_to_programs, launch};
@@ -26,28 +26,8 @@ pub enum In<'a> {
     Int(i64),
 }
 
-/// A scalar as an element of `dtype`, in a word, so that it is aligned for every dtype.
-#[inline]
-pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
-    let (float, int) = match input {
-        In::Int(i) => (i as f64, i),
-        In::Float(f) => (f, f as i64),
-        In::View(_) => (0.0, 0),
-    };
-    let mut out = [0u8; 8];
-    match dtype {
-        DType::F64 => out = float.to_ne_bytes(),
-        DType::F32 => out[..4].copy_from_slice(&(float as f32).to_ne_bytes()),
-        DType::I64 | DType::U64 => out = int.to_ne_bytes(),
-        DType::I32 => out[..4].copy_from_slice(&(int as i32).to_ne_bytes()),
-        DType::U8 => out[0] = int as u8,
-        DType::Bool => out[0] = (float != 0.0) as u8,
-        // Scalars of the other dtypes are converted with the elements.
-        _ => {}
-    }
-    u64::from_ne_bytes(out)
-}
-
+/// Nanoseconds of `where` per element.
+const WHERE_COST: f32 = 0.3;
 const ZERO_STRIDES: [isize; 64] = [0; 64];
 
 /// An operand of a loop that was already looked up.
@@ -68,11 +48,9 @@ pub(crate) enum Input<'a> {
 /// When an operand has other dims than the output: a bug of the caller.
 #[inline]
 pub(crate) unsafe fn run_loop<'a>(
-    f: Loop,
+    work: LoopWork<'_>,
     ins: impl Iterator<Item = Input<'a>>,
     (out, in_place): (ViewMut<'_>, bool),
-    params: &[f64],
-    cost: f32,
 ) {
     let operand = |input| match input {
         Input::View(view) => {
@@ -87,8 +65,9 @@ pub(crate) unsafe fn run_loop<'a>(
     let operands: SmallVec<[Operand<'_>; 4]> = ins.map(operand).collect();
     let (ptr, itemsize) = (out.ptr, out.dtype.size());
     let target = OutOperand { ptr, strides: out.strides, itemsize, read: in_place };
+    let call = StridedCall { work, ins: &operands, out: target, dims: out.dims };
     // SAFETY: the caller's contract; views are in live memory and have the output's dims.
-    unsafe { run(f, &operands, target, out.dims, params, cost) }
+    unsafe { call.run() }
 }
 
 /// The operands that are views.
@@ -142,39 +121,16 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         let writes = smallvec![(&out).into()];
         launch::trace_launch(Launch { name: "map", reads: views.collect(), writes, work })
     });
-    if let (Some(rows), &[In::View(a), In::View(b)]) = (table.row_loop(dtype), ins)
-        && out.numel() > SMALL_CALL_ELEMENTS
-        && run_by_rows(rows, [a, b], &out, table.cost(dtype))
-    {
-        return;
-    }
     let inputs = ins.iter().zip(&constants).map(|(input, constant)| match *input {
         In::View(view) => Input::View(view),
         _ => Input::Number(constant, dtype.size()),
     });
     let in_place = in_place_loop(table, dtype, ins, &out);
     let inputs = inputs.skip(usize::from(in_place.is_some()));
+    let (row_loop, cost) = (table.row_loop(dtype), table.cost(dtype));
+    let work = LoopWork { f: in_place.unwrap_or(f), row_loop, params, cost };
     // SAFETY: operands and output have the loop's dtypes, as asserted and chosen above.
-    unsafe {
-        run_loop(
-            in_place.unwrap_or(f),
-            inputs,
-            (out, in_place.is_some()),
-            params,
-            table.cost(dtype),
-        )
-    }
-}
-
-/// Runs a row loop if the operands are rows with a per-row scalar; returns whether it did.
-fn run_by_rows(f: RowLoop, ins: [View<'_>; 2], out: &ViewMut<'_>, cost: f32) -> bool {
-    assert!(ins.iter().all(|x| x.dims == out.dims), "operands of one shape");
-    let itemsize = out.dtype.size();
-    let ins = ins.map(|x| Operand { ptr: x.ptr, strides: x.strides, itemsize });
-    let target = OutOperand { ptr: out.ptr, strides: out.strides, itemsize, read: false };
-    // SAFETY: views are in live memory, have the output's dims and the loop's dtype; the output overlaps no operand, or
-    // is one exactly.
-    unsafe { run_rows(f, ins, target, out.dims, cost) }
+    unsafe { run_loop(work, inputs, (out, in_place.is_some())) }
 }
 
 /// The in-place loop of the table, if only the first operand is the output.
@@ -206,8 +162,9 @@ fn apply_opaque(table: &LoopTable, dtype: DType, ins: &[In<'_>], out: ViewMut<'_
     let (params, cost) = (SmallVec::<[f64; 4]>::from_slice(params), table.cost(dtype));
     run_opaque(&views, out, move |reads, out| {
         let inputs = reads.iter().copied().map(Input::View);
+        let work = LoopWork { f, row_loop: None, params: &params, cost };
         // SAFETY: operands and output have the loop's dtypes, as asserted by `apply`.
-        unsafe { run_loop(f, inputs, (out, false), &params, cost) };
+        unsafe { run_loop(work, inputs, (out, false)) };
     });
 }
 
@@ -242,7 +199,7 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
                 text: "where",
                 numbers: smallvec![None; 3],
                 params: SmallVec::new(),
-                cost: 0.3,
+                cost: WHERE_COST,
             },
         })
     });
@@ -252,6 +209,7 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
 fn run_select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     let size = out.dtype.size();
     let inputs = [mask, a, b].into_iter().map(Input::View);
+    let work = LoopWork { f: where_loop(size), row_loop: None, params: &[], cost: WHERE_COST };
     // SAFETY: operands and output have the loop's dtypes, as asserted above.
-    unsafe { run_loop(where_loop(size), inputs, (out, false), &[], 0.3) }
+    unsafe { run_loop(work, inputs, (out, false)) }
 }

@@ -3,16 +3,10 @@
 //!
 //! Invariant: the loop of a level uses only instructions of that level.
 
+use super::loop_call::Loop;
 use super::row_broadcast::RowLoop;
 use crate::dtype::DType;
 use crate::kernels::isa;
-
-/// A loop over `n` contiguous elements: operands, output, count, parameters.
-///
-/// # Safety
-/// Each operand and the output hold `n` aligned elements of the loop's types; the output either overlaps no
-/// operand or starts where it starts; `params` holds the formula's parameters; the CPU has the loop's level.
-pub type Loop = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
 
 /// The loops of one operation.
 #[derive(Clone, Copy, Debug)]
@@ -123,47 +117,37 @@ impl LoopTable {
     }
 }
 
-/// Builds a `LoopTable` in a constant expression. One float row, then any of the integer rows, then the cost;
-/// `R` is the scalar type inside a float formula.
+/// Builds a `LoopTable` in a constant expression: `domain [attributes]: |operands; parameters| formula;` and rows.
 ///
-/// * `float: |a, b| formula;` all operands and the result have one float dtype; `|a; p, q| formula` names
-///   parameters after the semicolon. Functions called by the formula must be `#[inline(always)]`.
-/// * `float_wide: …` instead when the formula takes sin, cos or tan of anything.
-/// * `float_remainder: …` instead when the formula takes the remainder of its two operands.
-/// * `float_ends: …` instead when the formula is the inverse error function.
-/// * `float_calls: …` instead when the formula calls scalar library functions (one loop for all levels).
-/// * `mask: |a, b| formula;` instead when the formula is a mask: the output is bool.
-/// * `complex: |a, b| formula;` as `float:`, also evaluated on complex numbers: it is holomorphic, or the
-///   formula holds all the same. `complex_ring:` is for sums and products, `complex_field:` for a quotient
-///   (both have loops of complex64, too), `complex_angles:` for exponentials (`complex_wide:` and
-///   `complex_calls:` correspond to `float_wide:` and `float_calls:`), and `complex_mask:` to `mask:`.
-/// * `over;` after a float row of two operands: so cheap that it has in-place loops of its own.
-/// * `rows;` likewise: it has loops over rows with one scalar each.
-/// * `sixteen;` likewise: its functions have AVX-512 versions in `math::sixteen`, which float32 uses;
-///   `eight exp;` names the AVX-512 loop of float64; `cheap;` says that memory limits it, so that AVX-512 uses
-///   the loops of AVX2; `widest;` gives complex128 an AVX-512 loop. `sixteen: …` and `cheap: …` are
-///   `float: …` with these.
-/// * `no_float;` instead when the operation takes integers and bool only.
-/// * `ints: |a, b| formula;` for i64, i32, u8 and u64 (plain Rust on the integer type `T`), or `i64:`,
-///   `i32:`, `u8:`, `u64:` one by one; `bool:` on bytes that are 0 or 1. The result's type is `T` in a `float:`
-///   table, and bool in a `mask:` table. `bytes:` is `bool:` whose result is a byte, 0 or 1.
-/// * `ints_wide:` instead of `ints:` where the baseline has no 64-bit vector instructions: comparisons,
-///   extremes, shifts and products of int64 are compiled for AVX2, too; `ints_widest:` for AVX-512 as well.
-/// * `quotients: Result;` instead of `ints:` for a result of integer division.
+/// * The domain is `float`, or `complex` for a formula that holds for complex numbers as well (it is holomorphic, or
+///   holds all the same); `R` is the scalar type in the formula. Operands and result have one dtype.
+///   `float -> mask:` and `complex -> mask:` have a boolean result. Without this row the operation takes integers
+///   and booleans only. Functions called by the formula must be `#[inline(always)]`.
+/// * The attributes, in any order, are the methods of `Attributes`: which arguments need an exact evaluation
+///   (`angles`, `quotients`, `ends`; of complex numbers `ring`, `exponential`), which loops there are (`calls`,
+///   `memory_bound`, `complex64`, `avx512`).
+/// * `ints: |a, b| formula;` gives loops of int64, int32, uint8 and uint64 (plain Rust on the integer type `T`), and
+///   `i64:`, `i32:`, `u8:`, `u64:` one of them. The result has type `T`, or is a `bool` where the table's is a mask.
+///   `ints [avx2]:` compiles that of int64 for AVX2 as well, `ints [avx512]:` also for AVX-512: the baseline has no 64-bit
+///   vector instructions for comparisons, extremes, shifts and products. `integer_division: Result;` stands instead of
+///   `ints:` for a result of the division of two integers.
+/// * `bool: |a, b| formula;` gives the loop of booleans: operands and result are bytes, 0 or 1.
+/// * `in_place;` gives a formula of two operands loops that write over the first: it is so cheap that this pays.
+///   `rows;` likewise gives it loops over rows with one scalar each.
+/// * `cost: 0.3;` is nanoseconds per float64 element.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! loop_table {
     (@count) => { 0 };
     (@count $x:ident $($rest:ident)*) => { 1 + $crate::loop_table!(@count $($rest)*) };
 
-    (@kernel $K:ident [$($x:ident)*] [$($p:ident)*] $wide:ident $body:expr) => {
+    (@kernel $K:ident $attributes:ident [$($x:ident)*] [$($p:ident)*] $body:expr) => {
         struct $K;
         impl $crate::kernels::elementwise::Kernel<
             { $crate::loop_table!(@count $($x)*) },
             { $crate::loop_table!(@count $($p)*) },
         > for $K {
-            const WIDE: $crate::kernels::elementwise::loops::Wide =
-                $crate::kernels::elementwise::loops::Wide::$wide;
+            const WIDE: $crate::kernels::elementwise::loops::Wide = $attributes.wide;
             #[inline(always)]
             fn eval<R: $crate::kernels::number::real::Real>(
                 [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],
@@ -177,31 +161,31 @@ macro_rules! loop_table {
         }
     };
 
-    (@wide $text:ident $ins:ident $out:ident $n:ident) => {};
-    (@wide wide $text:ident $ins:ident $out:ident $n:ident) => {
+    (@level $text:ident $ins:ident $out:ident $n:ident) => {};
+    (@level avx2 $text:ident $ins:ident $out:ident $n:ident) => {
         #[target_feature(enable = "avx2")]
-        unsafe fn wide(ins: *const *const u8, out: *mut u8, n: usize) {
+        unsafe fn avx2(ins: *const *const u8, out: *mut u8, n: usize) {
             // SAFETY: the contract of `Loop`.
             unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, $text) }
         }
         if $crate::kernels::isa::level() != $crate::kernels::isa::Level::Baseline {
             // SAFETY: the caller keeps the contract of `Loop`, and the CPU has the instructions.
-            return unsafe { wide($ins, $out, $n) };
+            return unsafe { avx2($ins, $out, $n) };
         }
     };
-    (@wide widest $text:ident $ins:ident $out:ident $n:ident) => {
+    (@level avx512 $text:ident $ins:ident $out:ident $n:ident) => {
         #[target_feature(enable = "avx2,avx512f,avx512dq,avx512bw,avx512vl")]
-        unsafe fn widest(ins: *const *const u8, out: *mut u8, n: usize) {
+        unsafe fn avx512(ins: *const *const u8, out: *mut u8, n: usize) {
             // SAFETY: the contract of `Loop`.
             unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, $text) }
         }
         if $crate::kernels::isa::level() == $crate::kernels::isa::Level::Avx512 {
             // SAFETY: the caller keeps the contract of `Loop`, and the CPU has the instructions.
-            return unsafe { widest($ins, $out, $n) };
+            return unsafe { avx512($ins, $out, $n) };
         }
-        $crate::loop_table!(@wide wide $text $ins $out $n);
+        $crate::loop_table!(@level avx2 $text $ins $out $n);
     };
-    (@int $($wide:ident)? [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
+    (@int $($level:ident)? [$T:ty => $O:ty] [$($x:ident)*] $body:expr) => {{
         unsafe fn int_loop(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64) {
             #[inline(always)]
             #[allow(clippy::unnecessary_cast, unused_comparisons, clippy::absurd_extreme_comparisons)]
@@ -212,42 +196,30 @@ macro_rules! loop_table {
             }
             #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
             {
-                $crate::loop_table!(@wide $($wide)? text ins out n);
+                $crate::loop_table!(@level $($level)? text ins out n);
             }
             // SAFETY: the caller keeps the contract of `Loop`.
             unsafe { $crate::kernels::elementwise::loops::int_map(ins, out, n, text) }
         }
-        Some(int_loop as $crate::kernels::elementwise::Loop)
+        Some($crate::kernels::elementwise::Loop::new(int_loop))
     }};
 
     (@rows $t:ident $O:tt) => {};
-    (@rows $t:ident [$($O:ty)?] ints: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
+    (@rows $t:ident [$($O:ty)?] ints $([$level:ident])?: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
         if $t.text.is_empty() {
             $t.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         }
-        $t.i64 = $crate::loop_table!(@row [$($O)?] i64 [$($x)*] $body);
+        $t.i64 = $crate::loop_table!(@row $($level)? [$($O)?] i64 [$($x)*] $body);
         $t.i32 = $crate::loop_table!(@row [$($O)?] i32 [$($x)*] $body);
         $t.u8 = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
         $t.u64 = $crate::loop_table!(@row [$($O)?] u64 [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@rows $t:ident [$($O:ty)?] ints_wide: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
-        $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
-        $t.i64 = $crate::loop_table!(@row wide [$($O)?] i64 [$($x)*] $body);
-    };
-    (@rows $t:ident [$($O:ty)?] ints_widest: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
-        $crate::loop_table!(@rows $t [$($O)?] ints: |$($x),*| $body; $($rest)*);
-        $t.i64 = $crate::loop_table!(@row widest [$($O)?] i64 [$($x)*] $body);
-    };
     (@rows $t:ident [$($O:ty)?] bool: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
-        $t.bool = $crate::loop_table!(@row [$($O)?] u8 [$($x)*] $body);
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] bytes: |$($x:ident),*| $body:expr; $($rest:tt)*) => {
         $t.bool = $crate::loop_table!(@row [] u8 [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@rows $t:ident [] quotients: $Part:ident; $($rest:tt)*) => {
+    (@rows $t:ident [] integer_division: $Part:ident; $($rest:tt)*) => {
         [$t.i64, $t.i32, $t.u8, $t.u64] =
             $crate::kernels::elementwise::integer_division::loops::<$crate::kernels::elementwise::integer_division::$Part>();
         $crate::loop_table!(@rows $t [] $($rest)*);
@@ -256,32 +228,8 @@ macro_rules! loop_table {
         $t.cost = $cost;
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@rows $t:ident [$($O:ty)?] over; $($rest:tt)*) => {
+    (@rows $t:ident [$($O:ty)?] in_place; $($rest:tt)*) => {
         $t.in_place = Some(const { &$crate::kernels::elementwise::loops::in_place_loops::<K>() });
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] sixteen; $($rest:tt)*) => {
-        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-        {
-            $t.f32[2] = $crate::kernels::elementwise::sixteen::sixteen::<K, _, _>();
-        }
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] eight $function:ident; $($rest:tt)*) => {
-        #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-        {
-            $t.f64[2] = $crate::kernels::elementwise::sixteen::$function;
-        }
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] cheap; $($rest:tt)*) => {
-        ($t.f64[2], $t.f32[2]) = ($t.f64[1], $t.f32[1]);
-        $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
-    };
-    (@rows $t:ident [$($O:ty)?] widest; $($rest:tt)*) => {
-        if let Some(levels) = &mut $t.c128 {
-            levels[2] = $crate::kernels::elementwise::complex_loops::widest::<K, _, _>();
-        }
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
     (@rows $t:ident [$($O:ty)?] rows; $($rest:tt)*) => {
@@ -292,93 +240,34 @@ macro_rules! loop_table {
         $t.$T = $crate::loop_table!(@row [$($O)?] $T [$($x)*] $body);
         $crate::loop_table!(@rows $t [$($O)?] $($rest)*);
     };
-    (@row $($wide:ident)? [] $T:ident [$($x:ident)*] $body:expr) => {
-        $crate::loop_table!(@int $($wide)? [$T => $T] [$($x)*] $body)
+    (@row $($level:ident)? [] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int $($level)? [$T => $T] [$($x)*] $body)
     };
-    (@row $($wide:ident)? [$O:ty] $T:ident [$($x:ident)*] $body:expr) => {
-        $crate::loop_table!(@int $($wide)? [$T => $O] [$($x)*] $body)
+    (@row $($level:ident)? [$O:ty] $T:ident [$($x:ident)*] $body:expr) => {
+        $crate::loop_table!(@int $($level)? [$T => $O] [$($x)*] $body)
     };
 
-    (float: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
-        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (sixteen: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
-        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; sixteen; $($rest)*)
-    };
-    (cheap: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {
-        $crate::loop_table!(float: |$($x),* $(; $($p),*)?| $body; cheap; $($rest)*)
-    };
-    (float_wide: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Angles $body);
-        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (float_remainder: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Quotients $body);
-        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (float_ends: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [] Ends $body);
-        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (float_calls: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
-        let mut table = $crate::kernels::elementwise::loops::call_table::<K, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (complex_ring: $($rest:tt)*) => { $crate::loop_table!(@narrow Ring $($rest)*) };
-    (complex_field: $($rest:tt)*) => { $crate::loop_table!(@narrow Field $($rest)*) };
-    (@narrow $scan:ident |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] Never $body);
-        let mut table = $crate::kernels::elementwise::loops::float_table::<K, _, _>();
-        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
-        table.c64 = $crate::kernels::elementwise::complex_loops::narrow::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (complex: $($rest:tt)*) => { $crate::loop_table!(@complex Never float_table Field $($rest)*) };
-    (complex_angles: $($rest:tt)*) => { $crate::loop_table!(@complex Never float_table Angled $($rest)*) };
-    (complex_wide: $($rest:tt)*) => { $crate::loop_table!(@complex Angles float_table Angled $($rest)*) };
-    (complex_calls: $($rest:tt)*) => { $crate::loop_table!(@complex Never call_table Angled $($rest)*) };
-    (@complex $wide:ident $make:ident $scan:ident |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@kernel K [$($x)*] [$($($p)*)?] $wide $body);
-        let mut table = $crate::kernels::elementwise::loops::$make::<K, _, _>();
-        table.c128 = $crate::kernels::elementwise::complex_loops::wide::<K, $crate::kernels::elementwise::complex_loops::$scan, _, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [] $($rest)*);
-        table
-    }};
-    (no_float; $($rest:tt)*) => {{
+    (float $($rest:tt)*) => { $crate::loop_table!(@domain FLOAT $($rest)*) };
+    (complex $($rest:tt)*) => { $crate::loop_table!(@domain COMPLEX $($rest)*) };
+    (ints $($rest:tt)*) => {{
         let mut table = $crate::kernels::elementwise::loops::no_float_table();
+        $crate::loop_table!(@rows table [] ints $($rest)*);
+        table
+    }};
+    (@domain $domain:ident $([$($attribute:ident),*])?: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
+        const ATTRIBUTES: $crate::kernels::elementwise::Attributes =
+            $crate::kernels::elementwise::Attributes::$domain $($(.$attribute())*)?;
+        $crate::loop_table!(@kernel K ATTRIBUTES [$($x)*] [$($($p)*)?] $body);
+        let mut table = ATTRIBUTES.table::<K, _, _>();
+        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [] $($rest)*);
         table
     }};
-    (mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+    (@domain $domain:ident $([$($attribute:ident),*])? -> mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
+        const ATTRIBUTES: $crate::kernels::elementwise::Attributes =
+            $crate::kernels::elementwise::Attributes::$domain $($(.$attribute())*)?;
         $crate::loop_table!(@predicate K [$($x)*] $body);
-        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
-        table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
-        $crate::loop_table!(@rows table [bool] $($rest)*);
-        table
-    }};
-    (complex_mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
-        $crate::loop_table!(@predicate K [$($x)*] $body);
-        let mut table = $crate::kernels::elementwise::loops::mask_table::<K, _>();
-        [table.c128, table.c64] = $crate::kernels::elementwise::complex_loops::masks::<K, _>();
+        let mut table = ATTRIBUTES.mask_table::<K, _>();
         table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
         $crate::loop_table!(@rows table [bool] $($rest)*);
         table

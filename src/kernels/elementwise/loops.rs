@@ -2,7 +2,8 @@
 //!
 //! Invariant: the loop body is one inlined formula, compiled once per dtype and level.
 
-use super::loop_table::{Loop, LoopTable};
+use super::loop_call::{Loop, LoopFn};
+use super::loop_table::LoopTable;
 use crate::kernels::math::Argument;
 use crate::kernels::number::real::{Lit, Real};
 use crate::kernels::number::scalar::Lane;
@@ -336,12 +337,12 @@ use {
     only_over as avx512_over,
 };
 
-const fn table(f64: [Loop; 3], f32: [Loop; 3]) -> LoopTable {
+const fn table(f64: [LoopFn; 3], f32: [LoopFn; 3]) -> LoopTable {
     LoopTable {
         float: true,
         mask: false,
-        f64,
-        f32,
+        f64: Loop::levels(f64),
+        f32: Loop::levels(f32),
         i64: None,
         i32: None,
         u8: None,
@@ -381,8 +382,8 @@ pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
 /// The in-place loops of a formula of two operands: float64 and float32, by level.
 pub const fn in_place_loops<K: Kernel<2, 0>>() -> [[Loop; 3]; 2] {
     [
-        [base_over::<K, f64>, avx2_over::<K, f64>, avx512_over::<K, f64>],
-        [base_over::<K, f32>, avx2_over::<K, f32>, avx512_over::<K, f32>],
+        Loop::levels([base_over::<K, f64>, avx2_over::<K, f64>, avx512_over::<K, f64>]),
+        Loop::levels([base_over::<K, f32>, avx2_over::<K, f32>, avx512_over::<K, f32>]),
     ]
 }
 

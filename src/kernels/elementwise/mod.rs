@@ -1,39 +1,44 @@
-//! Element-wise loops: tables built from formulas, and the code that runs them over operands of any strides.
+//! Element-wise loops: tables built from formulas (`loop_table!`), and the calls that run them.
+//!
+//! `LoopCall` is one call of a loop over contiguous elements; nothing else calls one. Three things fill it: `SmallCall`, for a
+//! few contiguous elements and scalars (eager and backward); `StridedCall`, for operands of any strides; and the lowered steps
+//! and chains of compiled functions, which know their operands from the trace.
 //!
 //! Invariant: an element has the same bits whichever fast path computes it.
 
+mod attributes;
 mod casting;
 pub mod complex_loops;
+mod contiguous;
 mod dispatch;
 pub mod integer_division;
 mod launch_loop;
+mod loop_call;
 mod loop_table;
 pub mod loops;
 mod nextafter;
 pub mod row_broadcast;
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-pub mod sixteen;
-mod small;
+mod scalar_operand;
+mod small_call;
 mod strided;
 mod tile_copy;
 mod transposed;
 mod where_loops;
 
-pub(crate) use backward_call::BackwardCall;
+pub use attributes::Attributes;
 pub(crate) use casting::apply_converted;
 pub use dispatch::{
-    MAX_OPERANDS, Operand, OutOperand, parallel_blocks, parallel_units, run, split_above,
+    LoopWork, MAX_OPERANDS, Operand, OutOperand, StridedCall, parallel_blocks, parallel_units,
+    split_above,
 };
-pub use flat::{Flat, FlatOperand};
-pub(crate) use flat::{apply_flat, select_flat};
-#[cfg(feature = "python")]
-pub(crate) use floats::{FloatOperand, FloatRun, ScalarOperand, apply_floats};
 pub use launch_loop::{In, apply, select};
-pub(crate) use launch_loop::{Input, run_loop, word};
-pub use loop_table::{Loop, LoopTable};
+pub(crate) use launch_loop::{Input, run_loop};
+pub(crate) use loop_call::LoopCall;
+pub use loop_call::{Loop, LoopFn};
+pub use loop_table::LoopTable;
 pub use loops::{Kernel, Predicate};
 pub use nextafter::NEXT_AFTER;
-#[cfg(feature = "python")]
-use small::floats;
-use small::{backward_call, contiguous, flat};
+pub(crate) use scalar_operand::{SMALL_CALL_ELEMENTS, repeat_element, word};
+pub use small_call::{Flat, FlatOperand};
+pub(crate) use small_call::{SmallCall, select_flat};
 pub use where_loops::where_loop;

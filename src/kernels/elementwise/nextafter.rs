@@ -1,6 +1,7 @@
 //! The branch-free loops of `nextafter`: one step in the bits of a float.
 
-use super::loop_table::{Loop, LoopTable};
+use super::loop_call::Loop;
+use super::loop_table::LoopTable;
 use super::loops::{int_map, no_float_table};
 use crate::kernels::multiversion::leveled;
 
@@ -50,8 +51,8 @@ unsafe fn of<T: NextAfter>(ins: *const *const u8, out: *mut u8, n: usize, _: *co
 /// The float next to the first operand in the direction of the second.
 pub static NEXT_AFTER: LoopTable = LoopTable {
     float: true,
-    f64: [of::<f64> as Loop; 3],
-    f32: [of::<f32> as Loop; 3],
+    f64: [Loop::new(of::<f64>); 3],
+    f32: [Loop::new(of::<f32>); 3],
     cost: 0.5,
     text: "a, b | nextafter(a, b)",
     ..no_float_table()

@@ -147,71 +147,11 @@ levels!(only, BASE_FMA);
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
 use {only as base, only as avx2, only as avx512};
 
-/// The AVX-512 loop of float32: rows of a few vectors, which the compiler would unroll as if they were long.
-///
-/// # Safety
-/// As `RowLoop`, on a CPU of this level.
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-unsafe fn avx512_rows<K: Kernel<2, 0>>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan) {
-    // SAFETY: the same contract.
-    unsafe {
-        match rows.kind {
-            RowKind::ScalarFirst => avx512_scalar_rows::<K, 0>(ins, out, rows),
-            RowKind::ScalarSecond => avx512_scalar_rows::<K, 1>(ins, out, rows),
-            RowKind::EverySecond => map::<Lane<f32, true>, K, f32, 16>(ins, out, rows),
-        }
-    }
-}
-
-/// # Safety
-/// As `avx512_rows`, for rows whose operand `V` is one scalar.
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-#[inline(always)]
-unsafe fn avx512_scalar_rows<K: Kernel<2, 0>, const V: usize>(
-    ins: [*const u8; 2],
-    out: *mut u8,
-    rows: RowSpan,
-) {
-    use crate::kernels::math::sixteen::Sixteen;
-    let RowSpan { count, len, steps, .. } = rows;
-    let (mut value, mut x) = (ins[V].cast::<f32>(), ins[1 - V].cast::<f32>());
-    let mut out = out.cast::<f32>();
-    for _ in 0..count {
-        // SAFETY: the row is inside the operands and the output.
-        unsafe {
-            let all = Sixteen::lit(*value);
-            let mut i = 0;
-            while i < len {
-                let left = len - i;
-                let some = Sixteen::load(x.add(i), left);
-                let mut result = match V {
-                    0 => K::eval([all, some], []),
-                    _ => K::eval([some, all], []),
-                };
-                // As in `map`.
-                if (*value).is_nan() {
-                    result = if V == 0 { all } else { all.where_(some.eq(some), some) };
-                }
-                result.store(out.add(i), left);
-                i += 16;
-            }
-        }
-        value = value.wrapping_offset(steps[V]);
-        x = x.wrapping_offset(steps[1 - V]);
-        out = out.wrapping_offset(steps[2]);
-    }
-}
-
 /// The row loops of a formula: float64 and float32, by level.
 pub const fn row_loops<K: Kernel<2, 0>>() -> [[RowLoop; 3]; 2] {
-    #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-    let widest: RowLoop = avx512_rows::<K>;
-    #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
-    let widest: RowLoop = base::<K, f32, 16>;
     [
         [base::<K, f64, 8>, avx2::<K, f64, 8>, avx512::<K, f64, 8>],
-        [base::<K, f32, 16>, avx2::<K, f32, 16>, widest],
+        [base::<K, f32, 16>, avx2::<K, f32, 16>, avx512::<K, f32, 16>],
     ]
 }
 

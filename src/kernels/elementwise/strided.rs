@@ -37,8 +37,8 @@ enum Access {
 }
 
 /// A call whose operands are partly strided, broadcast, or the output itself.
-pub(super) struct StridedPlan {
-    work: PaddedLoop,
+pub(super) struct StridedPlan<'a> {
+    work: PaddedLoop<'a>,
     ins: SmallVec<[StridedArg; MAX_OPERANDS]>,
     out: StridedArg,
     /// The length of the longest rows that are rows of every operand.
@@ -62,16 +62,16 @@ struct StridedArg {
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
-unsafe impl Sync for StridedPlan {}
+unsafe impl Sync for StridedPlan<'_> {}
 
-impl StridedPlan {
+impl<'a> StridedPlan<'a> {
     pub(super) fn new(
-        work: PaddedLoop,
+        work: PaddedLoop<'a>,
         ins: &[Operand<'_>],
         out: OutOperand<'_>,
         dims: &[usize],
         in_place: bool,
-    ) -> StridedPlan {
+    ) -> StridedPlan<'a> {
         let order = order(dims, out.strides);
         let arg = |ptr: *mut u8, strides: &[isize], size| {
             let (dims, strides) = collapse(&order, dims, strides);

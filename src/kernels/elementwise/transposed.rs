@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use super::contiguous::{PaddedLoop, is_c_contiguous};
 use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
+use super::scalar_operand::repeat_element;
 use crate::kernels::transpose::transpose_block;
-use crate::kernels::view::with_word;
 
 /// Rows of a block: a cache line of 8-byte elements.
 const ROWS: usize = 8;
@@ -46,8 +46,8 @@ struct TransposedArg {
 }
 
 /// A call with transposed operands; the shape is planes × rows × columns.
-pub(super) struct TransposedCall {
-    work: PaddedLoop,
+pub(super) struct TransposedCall<'a> {
+    work: PaddedLoop<'a>,
     ins: [TransposedArg; MAX_OPERANDS],
     count: usize,
     out: (*mut u8, usize),
@@ -58,16 +58,16 @@ pub(super) struct TransposedCall {
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
-unsafe impl Sync for TransposedCall {}
+unsafe impl Sync for TransposedCall<'_> {}
 
-impl TransposedCall {
+impl<'a> TransposedCall<'a> {
     /// None unless an operand is transposed and the others are rows or scalars.
     pub(super) fn new(
-        work: PaddedLoop,
+        work: PaddedLoop<'a>,
         ins: &[Operand<'_>],
         out: OutOperand<'_>,
         dims: &[usize],
-    ) -> Option<TransposedCall> {
+    ) -> Option<TransposedCall<'a>> {
         if !is_c_contiguous(dims, out.strides) || dims.len() < 2 {
             return None;
         }
@@ -124,9 +124,7 @@ impl TransposedCall {
             if x.layout == ArgLayout::Scalar {
                 let n = capacity.min(end - start);
                 // SAFETY: the scalar is one element of at most a word, and the buffer holds that many.
-                unsafe {
-                    with_word!(x.size, W => repeat::<W>(x.ptr.cast(), buffer.as_mut_ptr().cast(), n))
-                };
+                unsafe { repeat_element((x.ptr, x.size), buffer.as_mut_ptr().cast(), n) };
             }
         }
         // Whole rows, if they fit, make one call per block.
@@ -198,13 +196,6 @@ impl TransposedCall {
             }
         }
     }
-}
-
-/// # Safety
-/// `from` is an element, and there is space for `n`.
-unsafe fn repeat<W: Copy>(from: *const W, to: *mut W, n: usize) {
-    // SAFETY: the caller's contract.
-    unsafe { (0..n).for_each(|i| *to.add(i) = *from) };
 }
 
 /// The axes merged to planes, rows and columns: for each the size, and the axis whose strides apply. None if

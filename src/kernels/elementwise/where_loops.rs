@@ -2,7 +2,7 @@
 //!
 //! Both operands are always read, so that the compiler vectorises the loop.
 
-use super::loop_table::Loop;
+use super::loop_call::Loop;
 use super::loops::operands;
 
 /// # Safety
@@ -21,11 +21,11 @@ unsafe fn where_elements<T: Copy>(ins: *const *const u8, out: *mut u8, n: usize,
 
 /// The loop of `where`: operands (bool, a, b), for elements of this many bytes.
 pub const fn where_loop(itemsize: usize) -> Loop {
-    match itemsize {
+    Loop::new(match itemsize {
         16 => where_elements::<[u64; 2]>,
         8 => where_elements::<u64>,
         4 => where_elements::<u32>,
         2 => where_elements::<u16>,
         _ => where_elements::<u8>,
-    }
+    })
 }

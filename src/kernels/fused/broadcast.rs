@@ -2,6 +2,8 @@
 //!
 //! Invariant: a slot holds, element by element, what indexing the broadcast operand would give.
 
+use crate::kernels::elementwise::repeat_element;
+
 /// A contiguous run that is broadcast: each element repeats `inner` times, and the run itself repeats for the
 /// rest of the shape.
 pub(super) struct Broadcast {
@@ -46,7 +48,7 @@ impl Broadcast {
         while done < n {
             let copied = left.min(n - done);
             // SAFETY: the caller's contract.
-            unsafe { repeat((from.add(index * size), size), to.add(done * size), copied) };
+            unsafe { repeat_element((from.add(index * size), size), to.add(done * size), copied) };
             done += copied;
             left = inner;
             index = if index + 1 == count { 0 } else { index + 1 };
@@ -72,30 +74,5 @@ impl Broadcast {
                 done += copied;
             }
         }
-    }
-}
-
-/// Writes one element of this size `n` times.
-///
-/// # Safety
-/// The element is readable, and `to` has space for all.
-pub(super) unsafe fn repeat((from, size): (*const u8, usize), to: *mut u8, n: usize) {
-    // SAFETY: the caller's contract; elements are aligned.
-    unsafe {
-        match size {
-            8 => fill(from.cast::<u64>(), to.cast(), n),
-            4 => fill(from.cast::<u32>(), to.cast(), n),
-            _ => fill(from, to, n),
-        }
-    }
-}
-
-/// # Safety
-/// As `repeat`.
-unsafe fn fill<T: Copy>(from: *const T, to: *mut T, n: usize) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let value = *from;
-        (0..n).for_each(|i| *to.add(i) = value);
     }
 }

@@ -9,14 +9,14 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::broadcast::{Broadcast, repeat};
+use super::broadcast::Broadcast;
 use super::chain_op::{
     BufferAddresses, BufferId, ChainOp, Location, MAX_REDUCTIONS, PartialLeaves, TileRows,
 };
-use super::scratch::{CacheLine, with_scratch};
-use crate::kernels::elementwise::parallel_units;
+use crate::kernels::elementwise::{parallel_units, repeat_element};
 use crate::kernels::nontemporal;
 use crate::kernels::reduce::WHOLE_LEAF;
+use crate::kernels::workspace::{CACHE_LINE, with_scratch};
 
 /// Shorter loops gain nothing from fusion: their operands are in the cache anyway.
 pub(crate) const MIN_CHAIN_ELEMENTS: usize = 2048;
@@ -132,10 +132,11 @@ impl Chain {
         let ChainShape { rows, row } = self.shape;
         parallel_units(rows, self.shape.unit(whole), self.cost * row as f32, &|start, end| {
             let addresses = &addresses;
-            let lines = self.shape.tile_rows() * row * MAX_ITEMSIZE / size_of::<CacheLine>() + 1;
+            let tile = self.shape.tile_rows() * row * MAX_ITEMSIZE;
+            let slot_bytes = (tile / CACHE_LINE + 1) * CACHE_LINE;
             // SAFETY: the caller's contract; blocks are disjoint, and a slot holds a tile.
-            with_scratch(self.slots * lines, |scratch| unsafe {
-                let slot = |slot: usize| scratch.wrapping_add(slot * lines).cast::<u8>();
+            with_scratch(self.slots * slot_bytes, |scratch| unsafe {
+                let slot = |slot: usize| scratch.wrapping_add(slot * slot_bytes);
                 self.block(addresses, slot, start, end);
             });
         });
@@ -176,7 +177,7 @@ impl Chain {
                 }
             };
             // SAFETY: one element is read, and the slot holds the tile.
-            unsafe { repeat((from, value.size), slot(value.slot), rows * row) };
+            unsafe { repeat_element((from, value.size), slot(value.slot), rows * row) };
         }
         broadcasts
     }

@@ -6,8 +6,7 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
-use super::broadcast::repeat;
-use crate::kernels::elementwise::{Loop, MAX_OPERANDS};
+use crate::kernels::elementwise::{Loop, LoopCall, MAX_OPERANDS, repeat_element};
 use crate::kernels::nontemporal;
 use crate::kernels::reduce::{RowReduction, WHOLE_LEAF, WholeReduction};
 
@@ -88,8 +87,9 @@ impl ChainOp {
                 for (ptr, argument) in ptrs.iter_mut().zip(ins) {
                     *ptr = locate(argument);
                 }
+                let (out, n) = (locate(out), tile.rows * width);
                 // SAFETY: the caller's contract.
-                unsafe { table(ptrs.as_ptr(), locate(out), tile.rows * width, params.as_ptr()) };
+                unsafe { LoopCall { f: *table, ins: ptrs, out, n, params }.run() };
             }
             ChainOp::Copy { from, to, step } => {
                 // SAFETY: the caller's contract; source and destination are disjoint.
@@ -107,7 +107,7 @@ impl ChainOp {
                     let (from, to) =
                         (from.wrapping_add(i * size), to.wrapping_add(i * tile.row * size));
                     // SAFETY: the caller's contract; source and destination are disjoint.
-                    unsafe { repeat((from, *size), to, tile.row) };
+                    unsafe { repeat_element((from, *size), to, tile.row) };
                 }
             }
             ChainOp::Rows { table, input, out } => {

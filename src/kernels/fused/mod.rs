@@ -8,7 +8,6 @@ pub(crate) mod broadcast;
 pub(crate) mod chain;
 pub(crate) mod chain_op;
 mod eager_chain;
-mod scratch;
 
 pub use chain::Chain;
 pub(crate) use eager_chain::{EagerChain, FusedOperand};

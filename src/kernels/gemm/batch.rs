@@ -6,14 +6,13 @@
 use super::super::cast::{with_computing_input, with_computing_output};
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_elements};
-use super::matrix_vector::MatVec;
-use super::product::{
-    Gemm, Mat, OperandOrder, Partition, Size, check_pack_memory, multiply, multiply_block,
-};
+use super::kernel_selection::Gemm;
+use super::matrix::{Mat, MatVec, Size};
+use super::product::{OperandOrder, Partition, check_pack_memory, multiply, multiply_block};
 use crate::array::capture;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::threads::{Mutex, parallel_for, spare_threads};
+use crate::threads::{Mutex, parallel_for, parallel_ranges, spare_threads};
 
 /// Multiply-adds per block of a batch, about 6 µs of float32 (`benches/run.py --only batch`).
 const MULADDS_PER_BLOCK: usize = 1 << 19;
@@ -171,9 +170,7 @@ fn batch_row_dots<T: Gemm>(
         return false;
     }
     let blocks = (count.saturating_mul(terms) / MULADDS_PER_BLOCK).clamp(1, count.max(1));
-    parallel_for(blocks, &|i| {
-        dot_rows(i * count / blocks, (i + 1) * count / blocks);
-    });
+    parallel_ranges(count, blocks, &|first, end| _ = dot_rows(first, end));
     true
 }
 

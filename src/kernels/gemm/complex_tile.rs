@@ -1,53 +1,27 @@
 //! SIMD micro-kernels of complex matrix products: one tile of the result in registers.
 //!
-//! Rows of `b` are read as interleaved real and imaginary parts. The real and the imaginary parts
-//! of `a` have accumulators of their own, combined once at the end, so that no product needs a
-//! shuffle. Invariant: an element is the same sum in the same order in a tile of any size.
+//! Uses four real products per complex one: the three-product formula would lose a small part
+//! beside a large one, and complex-step derivatives rest on that. Rows of `b` are read as
+//! interleaved real and imaginary parts. The real and the imaginary parts of `a` have accumulators
+//! of their own, combined once at the end, so that no product needs a shuffle. Invariant: an element
+//! is the same sum in the same order in a tile of any size.
 
 use std::ops::{Add, Mul, Neg};
 
-use super::product::Mat;
+use super::matrix::{Mat, Size};
+use super::tile::{Tile, TileOutput, Tiles};
+use crate::dtype::Complex;
 use crate::kernels::isa::{Level, level};
 
-/// The part of the result that a tile writes: first element, strides, and the rows and columns that
-/// exist.
-#[derive(Clone, Copy)]
-pub(in crate::kernels) struct TileOutput<T> {
-    pub(super) ptr: *mut [T; 2],
-    pub(super) strides: [isize; 2],
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    /// Whether to add to the result instead of overwriting it.
-    pub(super) accumulate: bool,
-    /// 1 or -1, the factor of the product.
-    pub(super) sign: T,
-}
+/// Stride in bytes, from one element that a tile reads to the next, from which packing pays.
+const MIN_STRIDE_BYTES_TO_PACK: usize = 2048;
 
-/// Computes a tile: the sum of `k` outer products of a column of `a` and a row of `b`. Rows of `b`
-/// are contiguous and `step` apart.
-///
-/// # Safety
-/// `a` has the rows of the output and `b` the columns of the tile, both `k` times; the output is
-/// writable and has at least one row; the CPU has the level.
-pub(in crate::kernels) type Tile<T> =
-    unsafe fn(k: usize, a: Mat<*const [T; 2]>, b: *const [T; 2], step: isize, to: TileOutput<T>);
-
-/// The tiles of a CPU level: two row counts times two column counts, the larger first.
-pub(in crate::kernels) struct Tiles<T> {
-    pub(super) rows: [usize; 2],
-    pub(super) columns: [usize; 2],
-    pub(super) run: [[Tile<T>; 2]; 2],
-}
-
-/// A real type with complex tiles.
-pub(in crate::kernels) trait TilePart:
+/// The real type of the two parts of a complex type with tiles.
+trait Part:
     Copy + Default + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
 {
-    const ONE: Self;
     /// `a * b + c`, fused on targets that always have the instruction.
     fn fused(a: Self, b: Self, c: Self) -> Self;
-    /// The tiles of this CPU.
-    fn tiles() -> &'static Tiles<Self>;
 }
 
 /// Stores a tile whose rows are `wide` numbers long.
@@ -55,12 +29,15 @@ pub(in crate::kernels) trait TilePart:
 /// # Safety
 /// The tile is readable and the output writable.
 #[inline(always)]
-unsafe fn store_tile<T: TilePart>(to: TileOutput<T>, tile: *const [T; 2], wide: usize) {
+unsafe fn store_tile<T: Part>(to: TileOutput<Complex<T>>, tile: *const [T; 2], wide: usize)
+where
+    Complex<T>: Tile,
+{
     // SAFETY: the caller's contract.
     unsafe {
         for i in 0..to.rows {
             let from = tile.add(i * wide);
-            let row = to.ptr.wrapping_offset(i as isize * to.strides[0]);
+            let row = to.ptr.wrapping_offset(i as isize * to.strides[0]).cast::<[T; 2]>();
             if to.strides[1] == 1 && to.columns == wide {
                 let (row, from) = (row.cast::<T>(), from.cast::<T>());
                 if to.accumulate {
@@ -84,21 +61,23 @@ unsafe fn store_tile<T: TilePart>(to: TileOutput<T>, tile: *const [T; 2], wide: 
 
 /// Pointers to `R` rows of `a`; missing rows repeat the last one.
 #[inline(always)]
-fn row_pointers<T, const R: usize>(a: Mat<*const [T; 2]>, count: usize) -> [*const T; R] {
+fn row_pointers<T, const R: usize>(a: Mat<*const Complex<T>>, count: usize) -> [*const T; R] {
     std::array::from_fn(|i| a.from(i.min(count - 1), 0).ptr.cast())
 }
 
 /// Portable tile with rows of `W` real numbers.
 ///
 /// # Safety
-/// As `Tile`.
-unsafe fn scalar_tile<T: TilePart, const R: usize, const W: usize>(
+/// As `MicroKernel`.
+unsafe fn scalar_tile<T: Part, const R: usize, const W: usize>(
     k: usize,
-    a: Mat<*const [T; 2]>,
-    b: *const [T; 2],
+    a: Mat<*const Complex<T>>,
+    b: *const Complex<T>,
     step: isize,
-    to: TileOutput<T>,
-) {
+    to: TileOutput<Complex<T>>,
+) where
+    Complex<T>: Tile<Factor = T>,
+{
     let (mut re, mut im) = ([[T::default(); W]; R], [[T::default(); W]; R]);
     let at = row_pointers::<T, R>(a, to.rows);
     // SAFETY: the caller's contract.
@@ -116,7 +95,7 @@ unsafe fn scalar_tile<T: TilePart, const R: usize, const W: usize>(
         }
         for (re, im) in re.iter_mut().zip(&im) {
             for (re, im) in re.chunks_exact_mut(2).zip(im.chunks_exact(2)) {
-                (re[0], re[1]) = (to.sign * (re[0] + -im[1]), to.sign * (re[1] + im[0]));
+                (re[0], re[1]) = (to.factor * (re[0] + -im[1]), to.factor * (re[1] + im[0]));
             }
         }
         store_tile(to, re.as_ptr().cast(), W / 2);
@@ -127,15 +106,15 @@ macro_rules! vector_tile {
     ($name:ident, $feature:literal, $t:ty, $lanes:literal,
      $zero:ident $load:ident $all:ident $fma:ident $mixed:ident $add:ident $mul:ident $swap:ident<$order:literal> $store:ident) => {
         /// # Safety
-        /// As `Tile`.
+        /// As `MicroKernel`.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $feature)]
         unsafe fn $name<const R: usize, const V: usize>(
             k: usize,
-            a: Mat<*const [$t; 2]>,
-            b: *const [$t; 2],
+            a: Mat<*const Complex<$t>>,
+            b: *const Complex<$t>,
             step: isize,
-            to: TileOutput<$t>,
+            to: TileOutput<Complex<$t>>,
         ) {
             use std::arch::x86_64::*;
             const L: usize = $lanes;
@@ -148,7 +127,7 @@ macro_rules! vector_tile {
             };
             // SAFETY: the caller's contract; a prefetch reads nothing.
             unsafe {
-                if whole {
+                if whole && to.prefetch {
                     for i in 0..R {
                         (0..V).for_each(|j| {
                             _mm_prefetch::<_MM_HINT_T0>(output_at(i, j).cast::<i8>())
@@ -170,10 +149,10 @@ macro_rules! vector_tile {
                     }
                     b = b.wrapping_offset(2 * step);
                 }
-                let (one, sign) = ($all(1.0), $all(to.sign));
+                let (one, factor) = ($all(1.0), $all(to.factor));
                 for i in 0..R {
                     for j in 0..V {
-                        re[i][j] = $mul(sign, $mixed(one, re[i][j], $swap::<$order>(im[i][j])));
+                        re[i][j] = $mul(factor, $mixed(one, re[i][j], $swap::<$order>(im[i][j])));
                         if whole && i < to.rows {
                             let (at, new) = (output_at(i, j), re[i][j]);
                             $store(at, if to.accumulate { $add($load(at), new) } else { new });
@@ -196,47 +175,74 @@ vector_tile!(avx512_f32, "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma", f32, 16,
 vector_tile!(avx2_f64, "avx2,fma", f64, 4, _mm256_setzero_pd _mm256_loadu_pd _mm256_set1_pd _mm256_fmadd_pd _mm256_fmaddsub_pd _mm256_add_pd _mm256_mul_pd _mm256_permute_pd<0x5> _mm256_storeu_pd);
 vector_tile!(avx2_f32, "avx2,fma", f32, 8, _mm256_setzero_ps _mm256_loadu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_fmaddsub_ps _mm256_add_ps _mm256_mul_ps _mm256_permute_ps<0xb1> _mm256_storeu_ps);
 
-macro_rules! tile_parts {
+macro_rules! complex_tiles {
     ($($t:ty, $avx512:ident, $avx2:ident, $lanes:literal;)*) => {$(
-        impl TilePart for $t {
-            const ONE: $t = 1.0;
-
+        impl Part for $t {
             #[inline(always)]
             fn fused(a: $t, b: $t, c: $t) -> $t {
                 if cfg!(target_arch = "aarch64") { a.mul_add(b, c) } else { a * b + c }
             }
+        }
 
-            fn tiles() -> &'static Tiles<$t> {
-                const PLAIN: Tiles<$t> = Tiles {
-                    rows: [2, 1],
-                    columns: [8, 4],
-                    run: [[scalar_tile::<$t, 2, 16>, scalar_tile::<$t, 2, 8>], [scalar_tile::<$t, 1, 16>, scalar_tile::<$t, 1, 8>]],
+        impl Tile for Complex<$t> {
+            type Factor = $t;
+            const BLOCK_M: usize = 48;
+            const BLOCK_N: usize = 256;
+            const PADDED: bool = true;
+            // Their joint rows are read as fast as whole rows.
+            const STRIPS_PER_PACK: usize = 4;
+
+            fn tiles() -> Option<&'static Tiles<Complex<$t>>> {
+                const PLAIN: Tiles<Complex<$t>> = Tiles {
+                    rows: &[2, 1],
+                    columns: &[8, 4],
+                    run: &[
+                        &[scalar_tile::<$t, 2, 16>, scalar_tile::<$t, 2, 8>],
+                        &[scalar_tile::<$t, 1, 16>, scalar_tile::<$t, 1, 8>],
+                    ],
                 };
                 // Columns count complex numbers; an AVX2 vector holds `$lanes / 4` of them.
                 #[cfg(target_arch = "x86_64")]
-                const AVX2: Tiles<$t> = Tiles {
-                    rows: [3, 1],
-                    columns: [$lanes / 2, $lanes / 4],
-                    run: [[$avx2::<3, 2>, $avx2::<3, 1>], [$avx2::<1, 2>, $avx2::<1, 1>]],
+                const AVX2: Tiles<Complex<$t>> = Tiles {
+                    rows: &[3, 1],
+                    columns: &[$lanes / 2, $lanes / 4],
+                    run: &[&[$avx2::<3, 2>, $avx2::<3, 1>], &[$avx2::<1, 2>, $avx2::<1, 1>]],
                 };
                 #[cfg(target_arch = "x86_64")]
-                const AVX512: Tiles<$t> = Tiles {
-                    rows: [6, 2],
-                    columns: [$lanes, $lanes / 2],
-                    run: [[$avx512::<6, 2>, $avx512::<6, 1>], [$avx512::<2, 2>, $avx512::<2, 1>]],
+                const AVX512: Tiles<Complex<$t>> = Tiles {
+                    rows: &[6, 2],
+                    columns: &[$lanes, $lanes / 2],
+                    run: &[&[$avx512::<6, 2>, $avx512::<6, 1>], &[$avx512::<2, 2>, $avx512::<2, 1>]],
                 };
-                match level() {
+                Some(match level() {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512 => &AVX512,
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => &AVX2,
                     _ => &PLAIN,
-                }
+                })
+            }
+
+            fn packs_a(_: Size, a: Mat<*const Complex<$t>>) -> bool {
+                is_far_apart::<Complex<$t>>(a.cs)
+            }
+
+            fn reads_b_in_place(_: Size, b: Mat<*const Complex<$t>>) -> bool {
+                b.cs == 1 && !is_far_apart::<Complex<$t>>(b.rs)
+            }
+
+            fn prefetches_output(_: Size) -> bool {
+                true
             }
         }
     )*};
 }
-tile_parts! {
+complex_tiles! {
     f64, avx512_f64, avx2_f64, 8;
     f32, avx512_f32, avx2_f32, 16;
+}
+
+/// Whether elements with this stride are so far apart that packing pays.
+fn is_far_apart<T>(step: isize) -> bool {
+    step.unsigned_abs() >= MIN_STRIDE_BYTES_TO_PACK / size_of::<T>()
 }

@@ -7,27 +7,19 @@
 
 use gemm_common::Parallelism;
 
-use super::float_blocked;
-use super::float_tile::FloatTile;
-use super::product::{Mat, Size};
-use crate::kernels::workspace::Bits;
+use super::blocked;
+use super::library_kernel;
+use super::matrix::{Mat, Product, Size};
+use super::tile::Tile;
 
 /// A float type with a product in the gemm crates.
-pub(in crate::kernels) trait FloatGemm: FloatTile + Bits {
+pub(in crate::kernels) trait FloatGemm: Tile<Factor = Self> {
     const ONE: Self;
-    /// `c = factor a b`, or `c += factor a b` with `accumulate`, with strides as the crates'
-    /// micro-kernels expect them.
+    /// Computes a product with strides as the crates' micro-kernels expect them.
     ///
     /// # Safety
     /// As `multiply`.
-    unsafe fn crate_gemm(
-        s: Size,
-        c: Mat<*mut Self>,
-        accumulate: bool,
-        a: Mat<*const Self>,
-        b: Mat<*const Self>,
-        factor: Self,
-    );
+    unsafe fn crate_gemm(product: Product<Self>);
 }
 
 macro_rules! float_gemm {
@@ -35,14 +27,8 @@ macro_rules! float_gemm {
         impl FloatGemm for $t {
             const ONE: $t = 1.0;
             #[inline]
-            unsafe fn crate_gemm(
-                s: Size,
-                c: Mat<*mut $t>,
-                accumulate: bool,
-                a: Mat<*const $t>,
-                b: Mat<*const $t>,
-                factor: $t,
-            ) {
+            unsafe fn crate_gemm(product: Product<$t>) {
+                let Product { s, a, b, c, accumulate, factor } = product;
                 let beta = if accumulate { 1.0 } else { 0.0 };
                 // SAFETY: the caller's contract.
                 unsafe {
@@ -56,8 +42,8 @@ macro_rules! float_gemm {
     )*};
 }
 float_gemm! {
-    f64 = gemm_f64::gemm::f64::get_gemm_fn;
-    f32 = gemm_f32::gemm::f32::get_gemm_fn;
+    f64 = library_kernel::f64_kernel;
+    f32 = library_kernel::f32_kernel;
 }
 
 /// Multiply-adds up to which our tiles are faster than the crates, which pack more: for any
@@ -92,86 +78,37 @@ pub(in crate::kernels) unsafe fn multiply<T: FloatGemm>(
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if !suits_tiles(s, a, b, c) || !by_tiles(s, c, accumulate, a, b, factor) {
-            by_crate(s, c, accumulate, a, b, factor);
+        let product = Product { s, a, b, c, accumulate, factor };
+        if !suits_tiles(s, a, b, c) || !by_tiles(product) {
+            by_crate(product);
         }
     }
-}
-
-/// Packs contiguous columns of length `k`, `step` apart, into rows of `wide` numbers padded with
-/// zeros. Returns false if this CPU has no loop for it.
-///
-/// # Safety
-/// The columns are readable, the rows writable, and there are no more columns than `wide`.
-pub(in crate::kernels) unsafe fn pack_transposed<T: FloatTile>(
-    (k, columns): (usize, usize),
-    (from, step): (*const T, usize),
-    (to, wide): (*mut T, usize),
-) -> bool {
-    let Some(tiles) = T::tiles() else {
-        return false;
-    };
-    // SAFETY: the caller's contract; the tiles are those of the CPU.
-    unsafe { (tiles.pack_transposed)(k, columns, from, step as isize, to, wide) }
-    true
 }
 
 /// Multiplies with tiles. Returns false if this CPU has none, or for products with vectors.
 ///
 /// # Safety
 /// As `multiply`.
-pub(super) unsafe fn by_tiles<T: FloatGemm>(
-    s: Size,
-    c: Mat<*mut T>,
-    accumulate: bool,
-    a: Mat<*const T>,
-    b: Mat<*const T>,
-    factor: T,
-) -> bool {
+pub(super) unsafe fn by_tiles<T: FloatGemm>(product: Product<T>) -> bool {
+    let Product { s, c, .. } = product;
     let Some(tiles) = T::tiles() else {
         return false;
     };
-    // SAFETY: the caller's contract, also for the transposed product.
-    unsafe {
-        if s.m == 1 || s.n == 1 {
-            return false;
-        }
-        if c.cs == 1 {
-            float_blocked::multiply(tiles, s, c, accumulate, a, b, factor);
-        } else if c.rs == 1 {
-            let s = Size { m: s.n, n: s.m, k: s.k };
-            float_blocked::multiply(
-                tiles,
-                s,
-                c.transposed(),
-                accumulate,
-                b.transposed(),
-                a.transposed(),
-                factor,
-            );
-        } else {
-            return false;
-        }
+    if s.m == 1 || s.n == 1 || c.cs != 1 && c.rs != 1 {
+        return false;
     }
+    // SAFETY: the caller's contract.
+    unsafe { blocked::multiply(tiles, product) };
     true
 }
 
 /// # Safety
 /// As `multiply`.
-pub(super) unsafe fn by_crate<T: FloatGemm>(
-    s: Size,
-    c: Mat<*mut T>,
-    accumulate: bool,
-    a: Mat<*const T>,
-    b: Mat<*const T>,
-    factor: T,
-) {
+pub(super) unsafe fn by_crate<T: FloatGemm>(product: Product<T>) {
     // The crate expects contiguous columns in the result: else compute the transposed product.
-    let (mut s, mut c, mut a, mut b) = (s, c, a, b);
-    if c.cs.unsigned_abs() < c.rs.unsigned_abs() {
-        (s.m, s.n) = (s.n, s.m);
-        (c, a, b) = (c.transposed(), b.transposed(), a.transposed());
-    }
+    let transposes = product.c.cs.unsigned_abs() < product.c.rs.unsigned_abs();
+    let mut product = if transposes { product.transposed() } else { product };
+    let Product { s, a, b, c, .. } = &mut product;
     // Strides must be positive: walk reversed axes from their other end.
     if c.rs < 0 && s.m > 0 {
         let last = s.m as isize - 1;
@@ -188,11 +125,13 @@ pub(super) unsafe fn by_crate<T: FloatGemm>(
         (a.ptr, a.cs) = (a.ptr.wrapping_offset(last * a.cs), -a.cs);
         (b.ptr, b.rs) = (b.ptr.wrapping_offset(last * b.rs), -b.rs);
     }
+    let Product { s, a, b, c, .. } = product;
     let columns = columns_at_once::<T>(s, a);
     for first in (0..s.n).step_by(columns) {
         let s = Size { n: columns.min(s.n - first), ..s };
+        let part = Product { s, b: b.from(0, first), c: c.from(0, first), ..product };
         // SAFETY: the same operands, walked in another order and in blocks of columns.
-        unsafe { T::crate_gemm(s, c.from(0, first), accumulate, a, b.from(0, first), factor) }
+        unsafe { T::crate_gemm(part) }
     }
 }
 

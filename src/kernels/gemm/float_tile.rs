@@ -4,46 +4,21 @@
 //! time, and contiguous rows of `b`. Invariant: an element is one running sum of fused products in
 //! the order of the inner axis, in a tile of any size.
 
-use super::float_pack::PackTransposed;
-#[cfg(target_arch = "x86_64")]
-use super::float_pack::{pack_transposed_f32, pack_transposed_f64};
-use super::product::Mat;
+use super::matrix::{Mat, Size};
+use super::tile::{Tile, TileOutput, Tiles};
 
-/// The part of the result that a tile writes: first element, row stride, columns.
-pub(super) struct TileOutput<T> {
-    pub(super) ptr: *mut T,
-    pub(super) step: isize,
-    pub(super) columns: usize,
-    /// Whether to add to the result instead of overwriting it.
-    pub(super) accumulate: bool,
-    /// Whether to prefetch the output, which is in no near cache.
-    pub(super) prefetch_output: bool,
-    pub(super) factor: T,
-}
-
-/// Computes a tile: the sum of `k` outer products of a column of `a` and a row of `b`, whose rows
-/// are `step` apart.
-///
-/// # Safety
-/// `a` has the rows of the tile and `b` the columns of the output, both `k` times; the output is
-/// writable and overlaps neither; its columns end in the last vector of the tile; the CPU has the
-/// level.
-pub(super) type Tile<T> =
-    unsafe fn(k: usize, a: Mat<*const T>, b: *const T, step: isize, to: TileOutput<T>);
-
-/// The tiles of a CPU level, by rows (largest first), then by vectors of columns.
-pub(super) struct Tiles<T: 'static> {
-    pub(super) lanes: usize,
-    pub(super) run: &'static [(usize, &'static [Tile<T>])],
-    pub(super) pack_transposed: PackTransposed<T>,
-}
-
-/// A float type with tiles on some CPUs.
-pub(in crate::kernels) trait FloatTile: Copy + Default + 'static {
-    /// The tiles of this CPU, if it has any.
-    #[allow(private_interfaces)]
-    fn tiles() -> Option<&'static Tiles<Self>>;
-}
+/// Bytes of a column of a block of `a`.
+const BLOCK_M_BYTES: usize = 960;
+/// Bytes of a row of a block of `b`.
+const BLOCK_N_BYTES: usize = 3840;
+/// Most rows of `a` for which a row-contiguous `b` is read without packing: for any `b`, if its
+/// rows are vector-aligned, and if it also fits the second cache.
+const MAX_ROWS_UNPACKED: [usize; 3] = [128, 192, 320];
+/// Bytes of a vector, and of a matrix that fits the second cache.
+const VECTOR_BYTES: usize = 64;
+const CACHED_BYTES: usize = 1 << 20;
+/// Columns of `b` from which packing a column-contiguous `a` pays.
+const MIN_COLUMNS_TO_PACK_A: usize = 512;
 
 /// Repeats the body for each row of a tile at compile time: an array of accumulators indexed by a
 /// loop would be spilled to memory.
@@ -65,7 +40,7 @@ macro_rules! vector_tile {
     ($name:ident, $features:literal, $t:ty, $lanes:literal, $mask:expr, $load:expr, $store:expr,
      $zero:ident $all:ident $fma:ident $mul:ident) => {
         /// # Safety
-        /// As `Tile`.
+        /// As `MicroKernel`.
         #[target_feature(enable = $features)]
         unsafe fn $name<const R: usize, const V: usize>(
             k: usize,
@@ -80,9 +55,9 @@ macro_rules! vector_tile {
             let mut masks = [$mask(L); V];
             masks[V - 1] = $mask(to.columns - (V - 1) * L);
             let output_at = |i: usize, j: usize| {
-                to.ptr.wrapping_offset(i as isize * to.step).wrapping_add(j * L)
+                to.ptr.wrapping_offset(i as isize * to.strides[0]).wrapping_add(j * L)
             };
-            if to.prefetch_output {
+            if to.prefetch {
                 for i in 0..R {
                     (0..V).for_each(|j| _mm_prefetch::<_MM_HINT_T0>(output_at(i, j).cast::<i8>()));
                 }
@@ -165,33 +140,39 @@ vector_tile!(avx2_f32, "avx2,fma", f32, 8,
     _mm256_setzero_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_mul_ps);
 
 macro_rules! float_tiles {
-    ($($t:ty, $avx512:ident, $avx2:ident, $pack_transposed:ident, $lanes:literal;)*) => {$(
-        impl FloatTile for $t {
-            #[allow(private_interfaces)]
+    ($($t:ty, $avx512:ident, $avx2:ident, $lanes:literal;)*) => {$(
+        impl Tile for $t {
+            type Factor = $t;
+            const BLOCK_M: usize = BLOCK_M_BYTES / size_of::<$t>();
+            const BLOCK_N: usize = BLOCK_N_BYTES / size_of::<$t>();
+            const PADDED: bool = false;
+            const STRIPS_PER_PACK: usize = 1;
+
             #[inline]
             fn tiles() -> Option<&'static Tiles<$t>> {
                 #[cfg(target_arch = "x86_64")]
                 {
                     use crate::kernels::isa::{Level, level};
+                    const ROWS: &[usize] = &[6, 2, 1];
                     const AVX2: Tiles<$t> = Tiles {
-                        lanes: $lanes / 2,
+                        rows: ROWS,
+                        columns: &[$lanes, $lanes / 2],
                         run: &[
-                            (6, &[$avx2::<6, 1>, $avx2::<6, 2>]),
-                            (2, &[$avx2::<2, 1>, $avx2::<2, 2>]),
-                            (1, &[$avx2::<1, 1>, $avx2::<1, 2>]),
+                            &[$avx2::<6, 2>, $avx2::<6, 1>],
+                            &[$avx2::<2, 2>, $avx2::<2, 1>],
+                            &[$avx2::<1, 2>, $avx2::<1, 1>],
                         ],
-                        pack_transposed: $pack_transposed,
                     };
                     // Four vectors of columns need fewer loads than more rows would; more rows of
                     // 512-bit products would also lower the clock.
                     const AVX512: Tiles<$t> = Tiles {
-                        lanes: $lanes,
+                        rows: ROWS,
+                        columns: &[4 * $lanes, 3 * $lanes, 2 * $lanes, $lanes],
                         run: &[
-                            (6, &[$avx512::<6, 1>, $avx512::<6, 2>, $avx512::<6, 3>, $avx512::<6, 4>]),
-                            (2, &[$avx512::<2, 1>, $avx512::<2, 2>, $avx512::<2, 3>, $avx512::<2, 4>]),
-                            (1, &[$avx512::<1, 1>, $avx512::<1, 2>, $avx512::<1, 3>, $avx512::<1, 4>]),
+                            &[$avx512::<6, 4>, $avx512::<6, 3>, $avx512::<6, 2>, $avx512::<6, 1>],
+                            &[$avx512::<2, 4>, $avx512::<2, 3>, $avx512::<2, 2>, $avx512::<2, 1>],
+                            &[$avx512::<1, 4>, $avx512::<1, 3>, $avx512::<1, 2>, $avx512::<1, 1>],
                         ],
-                        pack_transposed: $pack_transposed,
                     };
                     return match level() {
                         Level::Avx512 => Some(&AVX512),
@@ -202,10 +183,27 @@ macro_rules! float_tiles {
                 #[cfg(not(target_arch = "x86_64"))]
                 None
             }
+
+            fn packs_a(s: Size, a: Mat<*const $t>) -> bool {
+                a.rs == 1 && s.n >= MIN_COLUMNS_TO_PACK_A
+            }
+
+            fn reads_b_in_place(s: Size, b: Mat<*const $t>) -> bool {
+                let (size, step) = (size_of::<$t>(), b.rs.unsigned_abs());
+                let whole = b.ptr.addr().is_multiple_of(VECTOR_BYTES)
+                    && (step * size).is_multiple_of(VECTOR_BYTES);
+                let cached = s.k.saturating_mul(s.n).saturating_mul(size) <= CACHED_BYTES;
+                let most = MAX_ROWS_UNPACKED[usize::from(whole) + usize::from(whole && cached)];
+                b.cs == 1 && s.m <= most
+            }
+
+            fn prefetches_output(s: Size) -> bool {
+                s.m.saturating_mul(s.n).saturating_mul(size_of::<$t>()) > CACHED_BYTES
+            }
         }
     )*};
 }
 float_tiles! {
-    f64, avx512_f64, avx2_f64, pack_transposed_f64, 8;
-    f32, avx512_f32, avx2_f32, pack_transposed_f32, 16;
+    f64, avx512_f64, avx2_f64, 8;
+    f32, avx512_f32, avx2_f32, 16;
 }

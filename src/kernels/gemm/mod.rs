@@ -5,23 +5,27 @@
 //! block that computes it.
 
 mod batch;
-mod complex_blocked;
+mod blocked;
 mod complex_tile;
 mod float;
-mod float_blocked;
-mod float_pack;
 mod float_tile;
+mod kernel_selection;
+mod library_kernel;
+mod matrix;
 mod matrix_vector;
 mod naive;
 mod narrow;
+mod packing;
 mod product;
 mod row_dots;
 mod small_k;
+mod tile;
 mod weighted_row_sum;
 
-pub(super) use complex_blocked::multiply as multiply_complex;
-pub(super) use float::{FloatGemm, multiply, pack_transposed};
-pub(super) use product::{Mat, Size};
+pub(super) use blocked::multiply_complex;
+pub(super) use float::{FloatGemm, multiply};
+pub(super) use matrix::{Mat, Size};
+pub(super) use packing::pack_transposed;
 
 pub use batch::{has_row_dots, matmul_batch, matmul_pair};
 pub use product::matmul;

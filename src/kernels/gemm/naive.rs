@@ -2,8 +2,7 @@
 //!
 //! Invariant: integers wrap; a boolean product is an or of ands.
 
-use super::product::{Gemm, Mat, Size};
-use crate::dtype::Truth;
+use super::matrix::{Mat, Size};
 use crate::kernels::multiversion::leveled;
 use crate::kernels::number::ring::Ring;
 
@@ -11,24 +10,6 @@ use crate::kernels::number::ring::Ring;
 pub(super) const MAX_MULADDS: usize = 8 * 8 * 8;
 /// The same for complex numbers, whose packing is cheaper.
 pub(super) const MAX_COMPLEX_MULADDS: usize = 4 * 4 * 4;
-
-macro_rules! naive_gemm {
-    ($($t:ty),*) => {$(
-        impl Gemm for $t {
-            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, _: bool) {
-                // SAFETY: the caller's contract.
-                unsafe {
-                    if s.n >= 8 && b.cs == 1 && c.cs == 1 {
-                        add_scaled_rows(s, a, b, c)
-                    } else {
-                        product(s, a, b, c)
-                    }
-                }
-            }
-        }
-    )*};
-}
-naive_gemm!(i64, i32, u64, u8, Truth);
 
 /// The triple loop: each element of `c` is one running sum.
 ///
@@ -118,7 +99,7 @@ unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
 
 leveled! {
     /// Adds scaled rows of `b` to rows of `c`, which LLVM vectorises.
-    unsafe fn add_scaled_rows<T: Ring>(
+    pub(super) unsafe fn add_scaled_rows<T: Ring>(
         s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
     ) = add_scaled_rows_body
 }

@@ -3,7 +3,7 @@
 //! `a b` with a small square `b` (the forward of a small linear layer), and `aᵀ b` of two such
 //! matrices (its weight gradient). Invariant: the order of a sum depends on the sizes alone.
 
-use super::product::{Mat, Size};
+use super::matrix::{Mat, Size};
 use crate::kernels::multiversion::leveled;
 use crate::kernels::number::ring::Ring;
 

@@ -1,5 +1,4 @@
-//! The product of two matrices with any strides: trait `Gemm`, and the split of large products into
-//! blocks.
+//! The product of two matrices with any strides, and the split of large products into blocks.
 //!
 //! Operands are transposed by strides, never by copying. Invariant: an element of a product is the
 //! same sum in the same order in whichever block it lies, so the blocks may follow the number of
@@ -9,132 +8,12 @@
 use super::super::cast::{with_computing_input, with_computing_output};
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_elements};
-use super::{complex_blocked, float, matrix_vector, naive, narrow, small_k};
+use super::float;
+use super::kernel_selection::Gemm;
+use super::matrix::{Mat, Size};
 use crate::array::afford;
-use crate::dtype::{Complex64, Complex128};
 use crate::error::Result;
 use crate::threads::{parallel_for, spare_threads};
-
-/// A matrix operand: pointer to element (0, 0), row stride and column stride.
-#[derive(Clone, Copy)]
-pub(in crate::kernels) struct Mat<P> {
-    pub(super) ptr: P,
-    pub(super) rs: isize,
-    pub(super) cs: isize,
-}
-
-// SAFETY: made from views, which are Send + Sync; blocks write disjoint parts.
-unsafe impl<P> Send for Mat<P> {}
-// SAFETY: as above.
-unsafe impl<P> Sync for Mat<P> {}
-
-impl<P> Mat<P> {
-    pub(in crate::kernels) fn new(ptr: P, [rs, cs]: [isize; 2]) -> Mat<P> {
-        Mat { ptr, rs, cs }
-    }
-
-    #[inline(always)]
-    pub(super) fn transposed(self) -> Mat<P> {
-        Mat { ptr: self.ptr, rs: self.cs, cs: self.rs }
-    }
-}
-
-impl<T> Mat<*const T> {
-    /// The submatrix that begins at this row and column.
-    #[inline(always)]
-    pub(super) fn from(self, row: usize, column: usize) -> Mat<*const T> {
-        let skip = row as isize * self.rs + column as isize * self.cs;
-        Mat { ptr: self.ptr.wrapping_offset(skip), ..self }
-    }
-}
-
-impl<T> Mat<*mut T> {
-    /// The submatrix that begins at this row and column.
-    #[inline(always)]
-    pub(super) fn from(self, row: usize, column: usize) -> Mat<*mut T> {
-        let skip = row as isize * self.rs + column as isize * self.cs;
-        Mat { ptr: self.ptr.wrapping_offset(skip), ..self }
-    }
-}
-
-/// Rows, columns and inner dimension.
-#[derive(Clone, Copy)]
-pub(in crate::kernels) struct Size {
-    pub(in crate::kernels) m: usize,
-    pub(in crate::kernels) n: usize,
-    pub(in crate::kernels) k: usize,
-}
-
-/// An element type with a matrix product.
-pub(super) trait Gemm: Copy + Send + Sync + 'static {
-    /// `c = a · b` on the calling thread. `tiles` says whether the whole product, of which this may
-    /// be a block, suits tiles.
-    ///
-    /// # Safety
-    /// The operands are valid for the sizes, and `c` overlaps neither.
-    unsafe fn gemm(
-        s: Size,
-        a: Mat<*const Self>,
-        b: Mat<*const Self>,
-        c: Mat<*mut Self>,
-        tiles: bool,
-    );
-    /// Dot products of the rows of two matrices. Returns false if there is no kernel; a call
-    /// without rows only asks that.
-    ///
-    /// # Safety
-    /// As `Gemv::gemv`.
-    unsafe fn row_dots(_task: matrix_vector::MatVec<Self>) -> bool {
-        false
-    }
-}
-
-macro_rules! float_gemm {
-    ($($t:ty),*) => {$(
-        impl Gemm for $t {
-            #[inline]
-            unsafe fn gemm(s: Size, a: Mat<*const $t>, b: Mat<*const $t>, c: Mat<*mut $t>, tiles: bool) {
-                // SAFETY: the caller's contract.
-                unsafe {
-                    // Tiny products have the same bits whatever their strides.
-                    if s.m * s.n * s.k <= naive::MAX_MULADDS {
-                        naive::tiny(s, a, b, c)
-                    } else if !matrix_vector::product(s, a, b, c)
-                        && !narrow::times_small_square(s, a, b, c)
-                        && !narrow::transposed_times_narrow(s, a, b, c)
-                        && !small_k::multiply(s, a, b, c)
-                        && !(tiles && float::by_tiles(s, c, false, a, b, 1.0))
-                    {
-                        float::by_crate(s, c, false, a, b, 1.0)
-                    }
-                }
-            }
-            unsafe fn row_dots(task: matrix_vector::MatVec<$t>) -> bool {
-                // SAFETY: the caller's contract.
-                unsafe { matrix_vector::Gemv::gemv(task) }
-            }
-        }
-    )*};
-}
-float_gemm!(f64, f32);
-
-macro_rules! complex_gemm {
-    ($($c:ty),*) => {$(
-        impl Gemm for $c {
-            unsafe fn gemm(s: Size, a: Mat<*const $c>, b: Mat<*const $c>, c: Mat<*mut $c>, _: bool) {
-                // SAFETY: the caller's contract.
-                unsafe {
-                    if s.m * s.n * s.k <= naive::MAX_COMPLEX_MULADDS {
-                        naive::product(s, a, b, c)
-                    } else {
-                        complex_blocked::multiply(s, c, false, a, b, false)
-                    }
-                }
-            }
-        }
-    )*};
-}
-complex_gemm!(Complex128, Complex64);
 
 /// Multiply-adds per block of a product, about 12 µs of float32 (`benches/run.py --only blocks`).
 const MULADDS_PER_BLOCK: usize = 1 << 20;

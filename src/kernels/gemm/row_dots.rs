@@ -4,15 +4,14 @@
 //! Separate loops for rows shorter than a vector, short and long rows. Invariant: the sum of a row
 //! is a tree over its lanes whose shape follows from its length alone.
 
-use super::matrix_vector::MatVec;
-use super::product::Mat;
+use super::matrix::{Mat, MatVec};
 use crate::kernels::simd::Lanes;
 
 /// Long rows computed together, and accumulators per row.
 const GROUP: usize = 4;
 
 /// # Safety
-/// As `Gemv::gemv`, for contiguous rows, on a CPU with these vectors.
+/// As `matrix_vector::gemv`, for contiguous rows, on a CPU with these vectors.
 #[inline(always)]
 pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {
     let (k, lanes) = (task.terms, V::LANES);

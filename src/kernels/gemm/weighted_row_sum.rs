@@ -5,7 +5,7 @@
 //! `MatVec`, the rows here are its columns. Invariant: the order of a sum follows from the number
 //! of terms and the width alone.
 
-use super::matrix_vector::MatVec;
+use super::matrix::MatVec;
 use crate::kernels::simd::Lanes;
 
 /// Bytes of sums that stay in the first cache.
@@ -14,7 +14,7 @@ const CACHED_SUM_BYTES: usize = 16 << 10;
 const REGISTER_SUMS: usize = 8;
 
 /// # Safety
-/// As `Gemv::gemv`, for contiguous columns, one shared vector and a contiguous result, on a CPU
+/// As `matrix_vector::gemv`, for contiguous columns, one shared vector and a contiguous result, on a CPU
 /// with these vectors.
 #[inline(always)]
 pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {

@@ -26,9 +26,10 @@ pub(super) fn traced(indices: &[View<'_>], find: FindOffsets) -> Result<Offsets>
         let _paused = capture::Pause::new();
         return find(indices);
     }
-    let Some(object) = launch::with_tracer(|tracer| tracer.object()) else {
+    let Some(tracer) = launch::tracer() else {
         return find(indices);
     };
+    let object = tracer.new_object();
     let find: Arc<FindOffsets> = Arc::new(find);
     let recompute = find.clone();
     let run: Run = Arc::new(move |reads, _, objects| {
@@ -41,13 +42,14 @@ pub(super) fn traced(indices: &[View<'_>], find: FindOffsets) -> Result<Offsets>
 
 /// Offsets under other strides, and a launch that converts them in later runs.
 pub(super) fn restrided(offsets: &Offsets, object: usize, axes: &[(isize, isize)]) -> Offsets {
-    let Some(result) = launch::with_tracer(|tracer| tracer.object()) else {
+    let Some(tracer) = launch::tracer() else {
         return offsets.with_strides(axes);
     };
+    let result = tracer.new_object();
     let recompute = axes.to_vec();
     let run: Run = Arc::new(move |_, _, objects| {
-        let record_move = with_object(objects, object, |offsets| offsets.with_strides(&recompute));
-        objects[result] = Some(Arc::new(record_move) as Object);
+        let moved = with_object(objects, object, |offsets| offsets.with_strides(&recompute));
+        objects[result] = Some(Arc::new(moved) as Object);
         Ok(())
     });
     let _paused = record_launch("offsets", &[], None, run);
@@ -80,7 +82,7 @@ pub(super) fn record_move(
     if offsets.object.is_some()
         && let Some(buffer) = capture::buffer_of(written.ptr.addr())
     {
-        capture::with_buffer(buffer, |buffer| buffer.traced = true);
+        capture::set_varies(buffer);
     }
     paused
 }
@@ -106,9 +108,7 @@ fn with_object<T>(objects: &Objects, number: usize, body: impl FnOnce(&Offsets) 
 
 /// Refuses a mask that depends on an argument: the number of its true elements would be fixed.
 pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
-    if mask.numel() > 0
-        && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::is_forbidden_read)
-    {
+    if mask.numel() > 0 && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::refuses_read) {
         let what = "x[mask], nonzero or where(mask) chooses elements by the values of a mask";
         return Err(capture_error(what));
     }

@@ -1,14 +1,12 @@
 //! Stacks of matrices: load and store one item, map a function over all of them, in parallel.
 //!
-//! Invariant: everything is computed in float64 and complex128; items are independent, so any split
-//! over threads gives the same result.
+//! Invariant: items are independent, so any split over threads gives the same result.
 
 use std::array::from_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nalgebra::DMatrix;
-
 use super::batched_small::{F64x4, LANES, LaneMatrix, MAX_SIDE, Mask, ZERO_MATRIX};
+use super::matrix::Matrix;
 use super::scalar::Field;
 use crate::dtype::{DType, Element};
 use crate::kernels::view::{View, ViewMut};
@@ -101,10 +99,10 @@ impl<'a> Stack<'a> {
     }
 
     /// Loads item `index`.
-    pub(super) fn load<T: Field>(&self, index: usize) -> DMatrix<T> {
+    pub(super) fn load<T: Field>(&self, index: usize) -> Matrix<T> {
         let first = self.offset(index);
         let [rs, cs] = self.strides;
-        DMatrix::from_fn(self.rows, self.columns, |i, k| {
+        Matrix::from_fn(self.rows, self.columns, |i, k| {
             let at = first + i as isize * rs + k as isize * cs;
             // SAFETY: the view holds every element of this item.
             unsafe { T::read(self.dtype, self.ptr, at) }
@@ -112,7 +110,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Stores item `index`.
-    pub(super) fn store_matrix<T: Field>(&self, index: usize, x: &DMatrix<T>) {
+    pub(super) fn store_matrix<T: Field>(&self, index: usize, x: &Matrix<T>) {
         self.store(index, |i, k| x[(i, k)]);
     }
 
@@ -255,7 +253,7 @@ pub(super) fn for_each_grouped<T: Field>(
     body: impl Fn(usize) -> bool + Sync,
 ) -> Result<(), usize> {
     let count = stacks[0].count();
-    if size_of::<T>() != size_of::<f64>() || !stacks.iter().all(|stack| stack.fits_lanes()) {
+    if T::COMPLEX || !stacks.iter().all(|stack| stack.fits_lanes()) {
         return for_each_item(count, work, body);
     }
     run_in_blocks(count.div_ceil(LANES), count.saturating_mul(work), |group| {

@@ -3,8 +3,6 @@
 //! By the inverse for well-conditioned matrices, by the SVD for others. Invariant: cofactors of a
 //! finite matrix are finite wherever they are representable.
 
-use nalgebra::DMatrix;
-
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::batch::{Stack, for_each_grouped};
@@ -12,7 +10,8 @@ use super::batched_small;
 use super::factor::decompose;
 use super::golub_kahan::Svd;
 use super::lu::Lu;
-use super::scalar::{Field, with_field};
+use super::matrix::Matrix;
+use super::scalar::{Double, with_double};
 use super::triangular_solve;
 
 /// Condition number above which the inverse is not used. At this bound the relative error is
@@ -24,10 +23,10 @@ const MAX_EXPONENT: i32 = 5000;
 /// The cofactor matrix, `det(a) a⁻ᵀ` continued to singular matrices. The error is the index of a
 /// matrix with NaN or infinity, or without convergence.
 pub fn cofactor(a: View, out: ViewMut) -> Result<(), usize> {
-    launch!("cofactor", [a] => [out];; with_field!(a.dtype, T => cofactor_of::<T>(a, out)))
+    launch!("cofactor", [a] => [out];; with_double!(a.dtype, T => cofactor_of::<T>(a, out)))
 }
 
-fn cofactor_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
+fn cofactor_of<T: Double>(a: View, out: ViewMut) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     if a.rows == 0 {
         return Ok(());
@@ -43,12 +42,12 @@ fn cofactor_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
 }
 
 /// The 1-norm.
-fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
+fn norm1<T: Double>(a: &Matrix<T>) -> f64 {
     a.column_iter().map(|c| c.iter().map(|x| x.modulus()).sum()).fold(0.0, f64::max)
 }
 
 /// `det(a) a⁻ᵀ` of a well-conditioned matrix, by one LU factorisation.
-fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
+fn by_inverse<T: Double>(a: &Matrix<T>) -> Option<Matrix<T>> {
     let lu = Lu::new(a.clone());
     let x = triangular_solve::inverse(&lu)?;
     let (det, mut power) = lu.scaled_determinant();
@@ -56,25 +55,26 @@ fn by_inverse<T: Field>(a: &DMatrix<T>) -> Option<DMatrix<T>> {
     if !fits {
         return None;
     }
-    let mut out = x.transpose() * det;
+    let mut out = x.transpose();
+    out *= det;
     // In steps: the power itself may overflow where the cofactors do not, and zeros must stay zero.
     power = power.clamp(-MAX_EXPONENT, MAX_EXPONENT);
     while power != 0 {
         let step = power.clamp(-1000, 1000);
-        out *= T::from_real(f64::from(step).exp2());
+        out.scale(f64::from(step).exp2());
         power -= step;
     }
     Some(out)
 }
 
 /// The cofactors by the SVD, for any finite matrix.
-fn by_svd<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
+fn by_svd<T: Double>(a: Matrix<T>) -> Option<Matrix<T>> {
     let n = a.nrows();
     let Svd { u, s, vt } = decompose::<T>(a)?;
-    let determinant_sign = |basis: &DMatrix<T>| Lu::new(basis.clone()).determinant().signum();
+    let determinant_sign = |basis: &Matrix<T>| Lu::new(basis.clone()).determinant().signum();
     let sign = determinant_sign(&u) * determinant_sign(&vt);
     let others = |i: usize| (0..n).filter(|&k| k != i).map(|k| s[k]).product::<f64>();
     let weights: Vec<T> = (0..n).map(|i| sign * T::from_real(others(i))).collect();
     let term = |i, k, p| u[(i, p)].conjugate() * weights[p] * vt[(p, k)].conjugate();
-    Some(DMatrix::from_fn(n, n, |i, k| (0..n).fold(T::zero(), |sum, p| sum + term(i, k, p))))
+    Some(Matrix::from_fn(n, n, |i, k| (0..n).fold(T::zero(), |sum, p| sum + term(i, k, p))))
 }

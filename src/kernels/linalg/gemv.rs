@@ -7,9 +7,8 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::slice::from_raw_parts_mut;
 
-use nalgebra::{Const, DMatrix, DMatrixView, DMatrixViewMut, Dyn};
-
-use super::scalar::{Field, LANES, sum_lanes, zeros};
+use super::matrix::{Matrix, MatrixMut, MatrixRef};
+use super::scalar::{Field, LANES, Real, sum_lanes};
 use crate::kernels::multiversion::leveled;
 
 /// A column-major matrix.
@@ -22,13 +21,12 @@ struct Columns<T> {
 }
 
 impl<T: Field> Columns<T> {
-    fn of(a: &DMatrixView<'_, T>) -> Columns<T> {
-        assert!(a.strides().0 == 1, "columns are contiguous");
-        Columns { ptr: a.as_ptr(), stride: a.strides().1, rows: a.nrows(), columns: a.ncols() }
+    fn of(a: &MatrixRef<'_, T>) -> Columns<T> {
+        Columns { ptr: a.as_ptr(), stride: a.stride(), rows: a.nrows(), columns: a.ncols() }
     }
 
     /// As `of`, of a matrix that may be written.
-    fn writable(a: &mut DMatrixViewMut<'_, T>) -> Columns<T> {
+    fn writable(a: &mut MatrixMut<'_, T>) -> Columns<T> {
         let ptr = a.as_mut_ptr();
         Columns { ptr, ..Columns::of(&a.as_view()) }
     }
@@ -276,16 +274,16 @@ unsafe fn rotate_body(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) {
 }
 
 #[inline(always)]
-unsafe fn squares_body(x: &[f64]) -> f64 {
-    let mut sums = [0.0; LANES];
+unsafe fn squares_body<R: Real>(x: &[R]) -> R {
+    let mut sums = [R::ZERO; LANES];
     for part in x.chunks(LANES) {
-        sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += x * x);
+        sums.iter_mut().zip(part).for_each(|(sum, x)| *sum += *x * *x);
     }
     sum_lanes(&sums)
 }
 
 leveled! {
-    unsafe fn squares_loop(x: &[f64]) -> f64 = squares_body
+    unsafe fn squares_loop<R: Real>(x: &[R]) -> R = squares_body
 }
 leveled! {
     unsafe fn rotate_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = rotate_body
@@ -311,7 +309,7 @@ leveled! {
 }
 
 /// The sum of squares.
-pub(super) fn squares(x: &[f64]) -> f64 {
+pub(super) fn squares<R: Real>(x: &[R]) -> R {
     // SAFETY: the body is safe.
     unsafe { squares_loop(x) }
 }
@@ -324,16 +322,23 @@ pub(super) fn rotate(x: &mut [f64], y: &mut [f64], c: f64, s: f64) {
 }
 
 /// `aᴴ x`.
-pub(super) fn adjoint_times<T: Field>(a: DMatrixView<'_, T>, x: &[T]) -> DMatrix<T> {
+pub(super) fn adjoint_times<T: Field>(a: MatrixRef<'_, T>, x: &[T]) -> Vec<T> {
     assert_eq!(a.nrows(), x.len(), "adjoint_times: the dims do not agree");
-    let mut y = zeros(a.ncols(), 1);
+    let mut y = vec![T::zero(); a.ncols()];
     // SAFETY: the operands hold these dims.
-    unsafe { adjoint_loop(Columns::of(&a), x.as_ptr(), y.as_mut_slice().as_mut_ptr()) }
+    unsafe { adjoint_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
+    y
+}
+
+/// `-aᴴ x`.
+pub(super) fn negated_adjoint_times<T: Field>(a: MatrixRef<'_, T>, x: &[T]) -> Vec<T> {
+    let mut y = adjoint_times(a, x);
+    y.iter_mut().for_each(|y| *y = -*y);
     y
 }
 
 /// `y += a x`.
-pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
+pub(super) fn add_times<T: Field>(y: &mut [T], a: MatrixRef<'_, T>, x: &[T]) {
     assert!(a.shape() == (y.len(), x.len()), "add_times: the dims do not agree");
     // SAFETY: the operands hold these dims.
     unsafe { gemv_loop(Columns::of(&a), x.as_ptr(), y.as_mut_ptr()) }
@@ -341,7 +346,7 @@ pub(super) fn add_times<T: Field>(y: &mut [T], a: DMatrixView<'_, T>, x: &[T]) {
 
 /// `y = factor (y + aᴴ v)`, `u -= y` and `x = a u`, after the pending update of `a`.
 pub(super) fn fused_gemv_pair<T: Field>(
-    mut a: DMatrixViewMut<'_, T>,
+    mut a: MatrixMut<'_, T>,
     pending: Option<Pending<'_, T>>,
     (v, factor): (&[T], T),
     to: AdjointOutput<'_, T>,
@@ -360,28 +365,28 @@ pub(super) fn fused_gemv_pair<T: Field>(
 /// `y -= of[from.., ..k] (by[row, ..k])ᴴ`.
 pub(super) fn subtract_times_row<T: Field>(
     y: &mut [T],
-    (of, from): (&DMatrix<T>, usize),
-    (by, row): (&DMatrix<T>, usize),
+    (of, from): (&Matrix<T>, usize),
+    (by, row): (&Matrix<T>, usize),
     k: usize,
 ) {
     let row: Vec<T> = (0..k).map(|c| -by[(row, c)].conjugate()).collect();
-    add_times(y, of.view_range(from.., ..k), &row);
+    add_times(y, of.view(from.., ..k), &row);
 }
 
 /// `y -= of[from.., ..k] (byᴴ x)`, with the last `x.len()` rows of `by`.
 pub(super) fn subtract_times_adjoint<T: Field>(
     y: &mut [T],
-    (of, from): (&DMatrix<T>, usize),
-    (by, x): (&DMatrix<T>, &[T]),
+    (of, from): (&Matrix<T>, usize),
+    (by, x): (&Matrix<T>, &[T]),
     k: usize,
 ) {
-    let inner = -adjoint_times(by.view_range(by.nrows() - x.len().., ..k), x);
-    add_times(y, of.view_range(from.., ..k), inner.as_slice());
+    let inner = negated_adjoint_times(by.view(by.nrows() - x.len().., ..k), x);
+    add_times(y, of.view(from.., ..k), &inner);
 }
 
 /// `y = a x` for the Hermitian matrix with this lower triangle, after its pending update.
 pub(super) fn hermitian_times<T: Field>(
-    mut a: DMatrixViewMut<'_, T>,
+    mut a: MatrixMut<'_, T>,
     pending: Option<Pending<'_, T>>,
     x: &[T],
     y: &mut [T],
@@ -393,18 +398,8 @@ pub(super) fn hermitian_times<T: Field>(
     unsafe { hermitian_loop(Columns::writable(&mut a), pending, x.as_ptr(), y.as_mut_ptr()) }
 }
 
-/// A matrix view with this column stride.
-pub(super) fn strided_columns<T: Field>(
-    x: &mut [T],
-    (rows, columns): (usize, usize),
-    stride: usize,
-) -> DMatrixViewMut<'_, T> {
-    let (one, stride) = (Const::<1>, Dyn(stride));
-    DMatrixViewMut::from_slice_with_strides_generic(x, Dyn(rows), Dyn(columns), one, stride)
-}
-
 /// `a -= x yᴴ`.
-pub(super) fn subtract_outer<T: Field>(a: &mut DMatrixViewMut<'_, T>, x: &[T], y: &[T]) {
+pub(super) fn subtract_outer<T: Field>(a: &mut MatrixMut<'_, T>, x: &[T], y: &[T]) {
     assert!(a.shape() == (x.len(), y.len()), "subtract_outer: the dims do not agree");
     // SAFETY: the operands hold these dims, and `a` is borrowed mutably.
     unsafe { outer_loop(Columns::writable(a), x.as_ptr(), y.as_ptr()) }

@@ -1,42 +1,42 @@
 //! Singular value decomposition of one matrix, verified.
 //!
-//! Small matrices use nalgebra's iteration, which can converge to wrong values for low ranks; large
-//! ones divide and conquer. A decomposition is returned only if it multiplies back to the matrix.
+//! Bidiagonalisation, then the QR iteration for small matrices, divide and conquer for large ones;
+//! if that does not multiply back to the matrix, the eigenvectors of the Hermitian matrix of twice
+//! the size.
 //! Invariant: vectors are orthonormal and values descend, to rounding; signs depend continuously on
 //! the matrix.
 
-use nalgebra::{DMatrix, SVD};
-
 use super::divide_conquer::bidiagonal;
 use super::divide_conquer::bidiagonal::Bidiagonal;
+use super::divide_conquer::bidiagonal_qr;
 use super::divide_conquer::dqds;
 use super::divide_conquer::merge;
 use super::divide_conquer::merge::BidiagonalSvd;
-use super::factor::max_sweeps;
 use super::gemv::adjoint_times;
-use super::scalar::{Field, max_abs, product, subtract, zeros};
+use super::matrix::{Matrix, dot_product};
+use super::scalar::{Double, max_abs, product, subtract};
 use super::{hermitian_eigen, householder_qr};
 
-/// Smallest side for divide and conquer.
+/// Smallest side for divide and conquer, whose result is checked on a few vectors only.
 const MIN_DIVIDE_SIDE: usize = 64;
 /// Number of vectors on which a large decomposition is checked.
 const PROBE_COUNT: usize = 4;
 
 /// Left vectors (columns), descending values, right vectors (rows).
-pub(super) struct Svd<T: Field> {
-    pub(super) u: DMatrix<T>,
+pub(super) struct Svd<T: Double> {
+    pub(super) u: Matrix<T>,
     pub(super) s: Vec<f64>,
-    pub(super) vt: DMatrix<T>,
+    pub(super) vt: Matrix<T>,
 }
 
-impl<T: Field> Svd<T> {
+impl<T: Double> Svd<T> {
     fn transposed(self) -> Svd<T> {
         Svd { u: self.vt.adjoint(), s: self.s, vt: self.u.adjoint() }
     }
 
     /// Whether it multiplies back to `a` with orthonormal vectors. Large matrices are checked on a
     /// few arbitrary vectors only: these are not all nearly orthogonal to the rows of an error.
-    fn is_accurate(&self, a: &DMatrix<T>) -> bool {
+    fn is_accurate(&self, a: &Matrix<T>) -> bool {
         if self.s.len() >= MIN_DIVIDE_SIDE {
             self.is_accurate_on_probes(a)
         } else {
@@ -44,37 +44,36 @@ impl<T: Field> Svd<T> {
         }
     }
 
-    fn is_accurate_on_probes(&self, a: &DMatrix<T>) -> bool {
+    fn is_accurate_on_probes(&self, a: &Matrix<T>) -> bool {
         let bound = f64::from(PROBE_COUNT as u32).sqrt() * rounding_tolerance(a);
-        let of_adjoint = |m: &DMatrix<T>, x: &DMatrix<T>| {
-            let parts: Vec<_> =
-                x.column_iter().map(|x| adjoint_times(m.as_view(), x.as_slice())).collect();
-            DMatrix::from_fn(m.ncols(), x.ncols(), |i, k| parts[k][i])
+        let of_adjoint = |m: &Matrix<T>, x: &Matrix<T>| {
+            let parts: Vec<_> = x.column_iter().map(|x| adjoint_times(m.as_view(), x)).collect();
+            Matrix::from_fn(m.ncols(), x.ncols(), |i, k| parts[k][i])
         };
         let (x, y) =
             (probe_vectors(a.ncols(), PROBE_COUNT), probe_vectors(self.s.len(), PROBE_COUNT));
         let (x, y) = (x.map(T::from_real), y.map(T::from_real));
         let mut scaled = product(&self.vt, &x);
-        for (mut row, s) in scaled.row_iter_mut().zip(&self.s) {
-            row *= T::from_real(*s);
+        for column in scaled.column_iter_mut() {
+            column.iter_mut().zip(&self.s).for_each(|(x, s)| *x *= T::from_real(*s));
         }
-        (product(a, &x) - product(&self.u, &scaled)).norm() <= bound * a.norm()
+        (product(a, &x) - &product(&self.u, &scaled)).norm() <= bound * a.norm()
             && (of_adjoint(&self.u, &product(&self.u, &y)) - &y).norm() <= bound
             && (product(&self.vt, &of_adjoint(&self.vt, &y)) - &y).norm() <= bound
     }
 
     /// Whether it multiplies back to `a`, with an error of at most `tolerance` times the norm of
     /// `a`.
-    fn multiplies_back(&self, a: &DMatrix<T>, tolerance: f64) -> bool {
+    fn multiplies_back(&self, a: &Matrix<T>, tolerance: f64) -> bool {
         let mut scaled = self.u.clone();
-        for (mut column, s) in scaled.column_iter_mut().zip(&self.s) {
-            column *= T::from_real(*s);
+        for (column, s) in scaled.column_iter_mut().zip(&self.s) {
+            column.iter_mut().for_each(|x| *x *= T::from_real(*s));
         }
-        let close = |mut x: DMatrix<T>, b: &DMatrix<T>, c: &DMatrix<T>, most: f64| {
+        let close = |mut x: Matrix<T>, b: &Matrix<T>, c: &Matrix<T>, most: f64| {
             subtract(&mut x.as_view_mut(), b.as_view(), c.as_view());
             x.norm() <= most
         };
-        let one = || DMatrix::identity(self.s.len(), self.s.len());
+        let one = || Matrix::identity(self.s.len(), self.s.len());
         close(a.clone(), &scaled, &self.vt, tolerance * a.norm())
             && close(one(), &self.u.adjoint(), &self.u, rounding_tolerance(a))
             && close(one(), &self.vt, &self.vt.adjoint(), rounding_tolerance(a))
@@ -82,14 +81,14 @@ impl<T: Field> Svd<T> {
 }
 
 /// Relative rounding error allowed in a product.
-fn rounding_tolerance<T: Field>(a: &DMatrix<T>) -> f64 {
+fn rounding_tolerance<T: Double>(a: &Matrix<T>) -> f64 {
     16.0 * f64::EPSILON * (a.nrows() + a.ncols()) as f64
 }
 
 /// A fixed pseudorandom matrix with elements between -1 and 1.
-fn probe_vectors(rows: usize, columns: usize) -> DMatrix<f64> {
+fn probe_vectors(rows: usize, columns: usize) -> Matrix<f64> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    DMatrix::from_fn(rows, columns, |_, _| {
+    Matrix::from_fn(rows, columns, |_, _| {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
@@ -98,36 +97,34 @@ fn probe_vectors(rows: usize, columns: usize) -> DMatrix<f64> {
 }
 
 /// The SVD of a finite matrix with elements of about 1; `None` if no iteration converges.
-pub(super) fn decompose<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
+pub(super) fn decompose<T: Double>(a: &Matrix<T>) -> Option<Svd<T>> {
     let mut found = decompose_any_sign(a)?;
-    for (k, mut column) in found.u.column_iter_mut().enumerate() {
-        let phase = phase_correction(column.as_slice());
+    for k in 0..found.u.ncols() {
+        let column = found.u.column_mut(k);
+        let phase = phase_correction(column);
         if phase != T::one() {
-            column *= phase;
-            found.vt.row_mut(k).iter_mut().for_each(|x| *x *= phase.conjugate());
+            column.iter_mut().for_each(|x| *x *= phase);
+            found.vt.column_iter_mut().for_each(|x| x[k] *= phase.conjugate());
         }
     }
     Some(found)
 }
 
 /// The SVD before signs (or phases) are fixed.
-fn decompose_any_sign<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
-    let n = a.nrows().min(a.ncols());
-    via_square(a, if n < MIN_DIVIDE_SIDE { 2 * n } else { n }, &decompose_tall)
+fn decompose_any_sign<T: Double>(a: &Matrix<T>) -> Option<Svd<T>> {
+    via_square(a, &decompose_square)
 }
 
-/// The SVD through the R factor if there are more than `most` rows, or through the adjoint of a
-/// wide matrix.
-fn via_square<T: Field>(
-    a: &DMatrix<T>,
-    most: usize,
-    decompose_square: &dyn Fn(&DMatrix<T>) -> Option<Svd<T>>,
+/// The SVD through the R factor of a tall matrix, or through the adjoint of a wide one.
+fn via_square<T: Double>(
+    a: &Matrix<T>,
+    decompose_square: &dyn Fn(&Matrix<T>) -> Option<Svd<T>>,
 ) -> Option<Svd<T>> {
     let (m, n) = a.shape();
     if m < n {
-        return via_square(&a.adjoint(), most, decompose_square).map(Svd::transposed);
+        return via_square(&a.adjoint(), decompose_square).map(Svd::transposed);
     }
-    if m <= most {
+    if m == n {
         return decompose_square(a);
     }
     let (q, r) = householder_qr::qr(a.clone(), true);
@@ -135,36 +132,21 @@ fn via_square<T: Field>(
     Some(Svd { u: product(&q, &found.u), ..found })
 }
 
-/// The verified SVD of a matrix that is not wide, and square if it is large.
-fn decompose_tall<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
-    let n = a.ncols();
+/// The verified SVD of a square matrix.
+fn decompose_square<T: Double>(a: &Matrix<T>) -> Option<Svd<T>> {
     let verified = |found: &Svd<T>| found.is_accurate(a);
-    if n >= MIN_DIVIDE_SIDE
-        && let Some(found) = Some(by_divide_and_conquer(a)).filter(verified)
-    {
-        return Some(found);
-    }
-    let library = SVD::try_new(a.clone(), true, true, 5.0 * f64::EPSILON, max_sweeps(n));
-    let first = library.and_then(|svd| {
-        let s = svd.singular_values.iter().copied().collect();
-        Some(Svd { u: svd.u?, s, vt: svd.v_t? })
-    });
-    // With repeated values, nalgebra may stop hundreds of roundings away from them.
-    let near = 4.0 * f64::EPSILON * ((a.nrows() + a.ncols()) as f64).sqrt();
-    if first.as_ref().is_some_and(|found| found.multiplies_back(a, near)) {
-        return first;
-    }
-    via_square(a, n, &by_eigenvectors).filter(verified).or_else(|| first.filter(verified))
+    let first = Some(by_bidiagonal_form(a)).filter(verified);
+    first.or_else(|| by_eigenvectors(a).filter(verified))
 }
 
 /// Descending singular values only, of a finite matrix with elements of about 1; `None` without
 /// convergence.
-pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
+pub(super) fn values<T: Double>(a: Matrix<T>) -> Option<Vec<f64>> {
     let (m, n) = a.shape();
     let mut tall = if m < n { a.adjoint() } else { a };
     if m != n {
         householder_qr::eliminate(&mut tall);
-        tall = tall.resize_vertically(m.min(n), T::zero()).upper_triangle();
+        tall = tall.with_rows(m.min(n)).upper_triangle();
     }
     let Bidiagonal { diagonal, above, .. } = bidiagonal::reduce(tall);
     let mut found = dqds::values(&diagonal, &above)
@@ -174,12 +156,15 @@ pub(super) fn values<T: Field>(a: DMatrix<T>) -> Option<Vec<f64>> {
     found.iter().all(|s| s.is_finite()).then_some(found)
 }
 
-/// The SVD of a square matrix by bidiagonalisation and divide and conquer.
-fn by_divide_and_conquer<T: Field>(a: &DMatrix<T>) -> Svd<T> {
+/// The SVD of a square matrix by its bidiagonal form.
+fn by_bidiagonal_form<T: Double>(a: &Matrix<T>) -> Svd<T> {
     let n = a.nrows();
     let form = bidiagonal::reduce(a.clone());
-    let BidiagonalSvd { values, left, right } = merge::bidiagonal_svd(&form.diagonal, &form.above);
-    let falling = |x: DMatrix<f64>| DMatrix::from_fn(n, n, |i, k| T::from_real(x[(i, n - 1 - k)]));
+    let iterated =
+        (n < MIN_DIVIDE_SIDE).then(|| bidiagonal_qr::svd(&form.diagonal, &form.above)).flatten();
+    let BidiagonalSvd { values, left, right } =
+        iterated.unwrap_or_else(|| merge::bidiagonal_svd(&form.diagonal, &form.above));
+    let falling = |x: Matrix<f64>| Matrix::from_fn(n, n, |i, k| T::from_real(x[(i, n - 1 - k)]));
     let (mut u, mut v) = (falling(left), falling(right));
     form.q().apply(&mut u);
     form.p().apply(&mut v);
@@ -188,7 +173,7 @@ fn by_divide_and_conquer<T: Field>(a: &DMatrix<T>) -> Svd<T> {
 
 /// The factor that fixes the sign (or phase) of a vector: it makes the first large component
 /// positive. Which component that is changes seldom, because near-equal magnitudes do not compete.
-pub(super) fn phase_correction<T: Field>(vector: &[T]) -> T {
+pub(super) fn phase_correction<T: Double>(vector: &[T]) -> T {
     let parts = T::as_reals(vector);
     let most = if parts.len() == vector.len() {
         max_abs(parts)
@@ -201,25 +186,24 @@ pub(super) fn phase_correction<T: Field>(vector: &[T]) -> T {
 
 /// The SVD of a square matrix from the eigenvectors of `[[0, a], [aᴴ, 0]]`, which are the pairs of
 /// singular vectors for both signs of a value.
-fn by_eigenvectors<T: Field>(a: &DMatrix<T>) -> Option<Svd<T>> {
+fn by_eigenvectors<T: Double>(a: &Matrix<T>) -> Option<Svd<T>> {
     let n = a.nrows();
-    let mut paired = zeros(2 * n, 2 * n);
-    paired.view_mut((0, n), (n, n)).copy_from(a);
-    paired.view_mut((n, 0), (n, n)).copy_from(&a.adjoint());
+    let mut paired = Matrix::zeros(2 * n, 2 * n);
+    paired.view_mut(n.., ..n).copy_from(a.adjoint().as_view());
     let (values, vectors) = hermitian_eigen::eigen(paired)?;
     let half = |start: usize| {
-        orthonormal(DMatrix::from_fn(n, n, |i, k| vectors[(start + i, 2 * n - 1 - k)]))
+        orthonormal(Matrix::from_fn(n, n, |i, k| vectors[(start + i, 2 * n - 1 - k)]))
     };
     let s = values[n..].iter().rev().map(|s| s.max(0.0)).collect();
     Some(Svd { u: half(0), s, vt: half(n).adjoint() })
 }
 
 /// Gram-Schmidt by QR, with the signs of the given columns.
-fn orthonormal<T: Field>(x: DMatrix<T>) -> DMatrix<T> {
+fn orthonormal<T: Double>(x: Matrix<T>) -> Matrix<T> {
     let (mut q, _) = householder_qr::qr(x.clone(), true);
-    for (mut column, given) in q.column_iter_mut().zip(x.column_iter()) {
-        if column.dotc(&given).real() < 0.0 {
-            column.neg_mut();
+    for (column, given) in q.column_iter_mut().zip(x.column_iter()) {
+        if dot_product(column, given).real() < 0.0 {
+            column.iter_mut().for_each(|x| *x = -*x);
         }
     }
     q
@@ -230,7 +214,7 @@ mod tests {
     use super::*;
     use crate::kernels::linalg::test_rng::uniform_numbers;
 
-    /// Ranks and sizes at which nalgebra sometimes returns wrong values.
+    /// Low ranks, at which iterations easily return wrong values.
     #[test]
     fn low_ranks_multiply_back() {
         let mut draw = uniform_numbers();
@@ -241,12 +225,12 @@ mod tests {
             small.map(|d| (d, 400)).into_iter().chain(large.map(|d| (d, 2)))
         {
             for _ in 0..times {
-                let left = DMatrix::from_fn(m, rank, |_, _| next());
-                let right = DMatrix::from_fn(rank, n, |_, _| next());
-                let a = left * right;
+                let left = Matrix::from_fn(m, rank, |_, _| next());
+                let right = Matrix::from_fn(rank, n, |_, _| next());
+                let a = product(&left, &right);
                 let found = decompose(&a).unwrap();
                 assert!(found.is_accurate(&a));
-                assert!(via_square(&a, m.min(n), &by_eigenvectors).unwrap().is_accurate(&a));
+                assert!(via_square(&a, &by_eigenvectors).unwrap().is_accurate(&a));
                 assert!(found.s.windows(2).all(|pair| pair[0] >= pair[1]));
             }
         }

@@ -7,10 +7,9 @@
 //! Sources: LAPACK's `geqr2`, `larfg` and `ung2r` (Anderson et al., LAPACK Users' Guide, 1999);
 //! Schreiber and Van Loan, SIAM J. Sci. Stat. Comput. 10 (1989), for the blocks.
 
-use nalgebra::{DMatrix, DMatrixViewMut, DVector};
-
 use super::gemv::{adjoint_times, squares, subtract_outer};
-use super::scalar::{Field, subtract, zeros};
+use super::matrix::{Matrix, MatrixMut, dot_product};
+use super::scalar::{Field, Real, subtract};
 
 /// Columns of a panel, whose reflectors form one block.
 pub(super) const PANEL_COLUMNS: usize = 32;
@@ -25,26 +24,23 @@ pub(super) fn reciprocal<T: Field>(x: T) -> T {
     x.conjugate().unscale(size).unscale(size)
 }
 
-/// Below this magnitude, squares may underflow.
-const MIN_SAFE_MAGNITUDE: f64 = 1e-130;
-
 /// LAPACK's `larfg`: turns a column into the vector `v` (with a leading 1) of a reflector `1 - tau
 /// v vᴴ`. Returns tau, and the first element of the adjoint reflector times the column, whose other
 /// elements are zero. A tau of zero is the identity.
 pub(super) fn make_reflector<T: Field>(reflector: &mut [T]) -> (T, T) {
     let head = reflector[0];
     let tail = squares(T::as_reals(&reflector[1..])).sqrt();
-    if head.modulus().hypot(tail) < MIN_SAFE_MAGNITUDE {
-        let most = reflector.iter().map(|x| x.modulus()).fold(0.0, f64::max);
-        if most > 0.0 && most < MIN_SAFE_MAGNITUDE {
-            let up = 2f64.powi(500);
-            reflector.iter_mut().for_each(|x| *x = x.scale(up));
+    let (zero, safe) = (T::Real::ZERO, T::Real::MIN_SAFE_MAGNITUDE);
+    if head.modulus().hypot(tail) < safe {
+        let most = reflector.iter().map(|x| x.modulus()).fold(zero, T::Real::max);
+        if most > zero && most < safe {
+            reflector.iter_mut().for_each(|x| *x = x.scale(T::Real::LIFT));
             let (tau, beta) = make_reflector(reflector);
-            return (tau, beta.unscale(up));
+            return (tau, beta.unscale(T::Real::LIFT));
         }
     }
     reflector[0] = T::one();
-    if tail == 0.0 && head.imaginary() == 0.0 {
+    if tail == zero && head.imaginary() == zero {
         return (T::zero(), head);
     }
     let beta = T::from_real(-head.modulus().hypot(tail).copysign(head.real()));
@@ -55,18 +51,18 @@ pub(super) fn make_reflector<T: Field>(reflector: &mut [T]) -> (T, T) {
 
 /// A block reflector `1 - v t vᴴ`: the product of reflectors whose vectors are the columns of `v`.
 pub(super) struct BlockReflector<T: Field> {
-    v: DMatrix<T>,
-    adjoint_v: DMatrix<T>,
-    t: DMatrix<T>,
+    v: Matrix<T>,
+    adjoint_v: Matrix<T>,
+    t: Matrix<T>,
 }
 
 impl<T: Field> BlockReflector<T> {
     /// From the vectors and taus, in their order.
-    pub(super) fn new(v: DMatrix<T>, taus: &[T]) -> BlockReflector<T> {
+    pub(super) fn new(v: Matrix<T>, taus: &[T]) -> BlockReflector<T> {
         let (adjoint_v, k) = (v.adjoint(), taus.len());
-        let mut overlaps = zeros(k, k);
+        let mut overlaps = Matrix::zeros(k, k);
         subtract(&mut overlaps.as_view_mut(), adjoint_v.as_view(), v.as_view());
-        let mut t = zeros(k, k);
+        let mut t = Matrix::zeros(k, k);
         for (i, &tau) in taus.iter().enumerate() {
             let (known, column) = t.as_mut_slice().split_at_mut(i * k);
             for (j, known) in known.chunks_exact(k).enumerate() {
@@ -79,11 +75,11 @@ impl<T: Field> BlockReflector<T> {
     }
 
     /// Multiplies `c` from the left by the block reflector, or by its adjoint.
-    pub(super) fn apply(&self, c: &mut DMatrixViewMut<'_, T>, adjoint: bool) {
+    pub(super) fn apply(&self, c: &mut MatrixMut<'_, T>, adjoint: bool) {
         let (k, n) = (self.t.nrows(), c.ncols());
-        let mut products = zeros(k, n);
+        let mut products = Matrix::zeros(k, n);
         subtract(&mut products.as_view_mut(), self.adjoint_v.as_view(), c.as_view());
-        let mut steps = zeros(k, n);
+        let mut steps = Matrix::zeros(k, n);
         let t = if adjoint { self.t.adjoint() } else { self.t.clone() };
         subtract(&mut steps.as_view_mut(), t.as_view(), products.as_view());
         subtract(c, self.v.as_view(), steps.as_view());
@@ -96,7 +92,7 @@ pub(super) struct Reflections<T: Field>(pub(super) Vec<(usize, BlockReflector<T>
 impl<T: Field> Reflections<T> {
     /// From vectors stored in the columns of a matrix, each beginning `below` rows below the
     /// diagonal.
-    pub(super) fn of(reflectors: &DMatrix<T>, below: usize, taus: &[T]) -> Reflections<T> {
+    pub(super) fn of(reflectors: &Matrix<T>, below: usize, taus: &[T]) -> Reflections<T> {
         let n = reflectors.nrows();
         let width = if taus.len() > MIN_REFLECTORS_FOR_WIDE_BLOCKS {
             2 * PANEL_COLUMNS
@@ -105,10 +101,10 @@ impl<T: Field> Reflections<T> {
         };
         let block = |(i, taus): (usize, &[T])| {
             let first = i * width;
-            let mut v = zeros(n - first - below, taus.len());
+            let mut v = Matrix::zeros(n - first - below, taus.len());
             for c in 0..taus.len() {
                 let reflector = &reflectors.as_slice()[(first + c) * n..][first + c + below..n];
-                v.column_mut(c).as_mut_slice()[c..].copy_from_slice(reflector);
+                v.column_mut(c)[c..].copy_from_slice(reflector);
             }
             (first + below, BlockReflector::new(v, taus))
         };
@@ -116,17 +112,17 @@ impl<T: Field> Reflections<T> {
     }
 
     /// Multiplies `c` from the left by the product of all, the first one leftmost.
-    pub(super) fn apply(&self, c: &mut DMatrix<T>) {
+    pub(super) fn apply(&self, c: &mut Matrix<T>) {
         for (first, block) in self.0.iter().rev() {
-            block.apply(&mut c.rows_range_mut(*first..), false);
+            block.apply(&mut c.view_mut(*first.., ..), false);
         }
     }
 
     /// The first `k` columns of the product, as a matrix of `rows` rows.
-    pub(super) fn columns(&self, rows: usize, k: usize) -> DMatrix<T> {
-        let mut q = DMatrix::identity(rows, k);
+    pub(super) fn columns(&self, rows: usize, k: usize) -> Matrix<T> {
+        let mut q = Matrix::identity(rows, k);
         for (first, block) in self.0.iter().rev() {
-            block.apply(&mut q.view_range_mut(*first.., *first..), false);
+            block.apply(&mut q.view_mut(*first.., *first..), false);
         }
         q
     }
@@ -136,31 +132,31 @@ impl<T: Field> Reflections<T> {
 const SUBPANEL_COLUMNS: usize = 8;
 
 /// QR factorisation of a panel.
-fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> BlockReflector<T> {
+fn panel<T: Field>(mut a: MatrixMut<'_, T>) -> BlockReflector<T> {
     let (m, n) = a.shape();
-    let (mut v, mut taus) = (zeros(m, n), Vec::with_capacity(n));
+    let (mut v, mut taus) = (Matrix::zeros(m, n), Vec::with_capacity(n));
     for first in (0..n).step_by(SUBPANEL_COLUMNS) {
         let end = (first + SUBPANEL_COLUMNS).min(n);
         for i in first..end {
-            let (mut column, mut others) = a.columns_range_pair_mut(i, i + 1..end);
+            let column = a.column_mut(i);
             let reflector = &mut v.as_mut_slice()[i * m + i..(i + 1) * m];
-            reflector.copy_from_slice(&column.as_slice()[i..]);
+            reflector.copy_from_slice(&column[i..]);
             let (tau, beta) = make_reflector(reflector);
             column[i] = beta;
-            let mut others = others.rows_range_mut(i..);
+            let mut others = a.view_mut(i.., i + 1..end);
             if tau != T::zero() && others.ncols() > 0 {
                 let mut steps = adjoint_times(others.as_view(), reflector);
-                steps *= tau;
-                subtract_outer(&mut others, reflector, steps.as_slice());
+                steps.iter_mut().for_each(|step| *step *= tau);
+                subtract_outer(&mut others, reflector, &steps);
             }
             taus.push(tau);
         }
         if end < n {
-            let mut part = zeros(m - first, end - first);
+            let mut part = Matrix::zeros(m - first, end - first);
             for (to, from) in part.as_mut_slice().chunks_exact_mut(m - first).zip(first..) {
                 to.copy_from_slice(&v.as_slice()[from * m + first..(from + 1) * m]);
             }
-            let mut rest = a.view_range_mut(first.., end..);
+            let mut rest = a.view_mut(first.., end..);
             BlockReflector::new(part, &taus[first..]).apply(&mut rest, true);
         }
     }
@@ -169,15 +165,15 @@ fn panel<T: Field>(mut a: DMatrixViewMut<'_, T>) -> BlockReflector<T> {
 
 /// Blocked QR factorisation: returns the reflectors and leaves `r` in the upper triangle of `a`.
 /// The lower triangle is unspecified.
-pub(super) fn eliminate<T: Field>(a: &mut DMatrix<T>) -> Reflections<T> {
+pub(super) fn eliminate<T: Field>(a: &mut Matrix<T>) -> Reflections<T> {
     let size = a.nrows().min(a.ncols());
     let mut blocks = Vec::new();
     for first in (0..size).step_by(PANEL_COLUMNS) {
         let end = (first + PANEL_COLUMNS).min(size);
-        let (mut left, mut right) = a.columns_range_pair_mut(first..end, end..);
-        let block = panel(left.rows_range_mut(first..));
+        let (mut left, mut right) = a.split_columns(first..end, end..);
+        let block = panel(left.view_mut(first.., ..));
         if right.ncols() > 0 {
-            block.apply(&mut right.rows_range_mut(first..), true);
+            block.apply(&mut right.view_mut(first.., ..), true);
         }
         blocks.push((first, block));
     }
@@ -185,25 +181,24 @@ pub(super) fn eliminate<T: Field>(a: &mut DMatrix<T>) -> Reflections<T> {
 }
 
 /// Applies a reflector to rows `at..` of the columns `from..` of `a`.
-fn reflect<T: Field>(a: &mut DMatrix<T>, v: &DVector<T>, at: usize, from: usize, tau: T) {
+fn reflect<T: Field>(a: &mut Matrix<T>, v: &[T], at: usize, from: usize, tau: T) {
     if tau == T::zero() {
         return;
     }
     for k in from..a.ncols() {
-        let mut column = a.column_mut(k);
-        let mut part = column.rows_range_mut(at..);
-        let step = tau * v.dotc(&part);
-        part.axpy(-step, v, T::one());
+        let part = &mut a.column_mut(k)[at..];
+        let step = -(tau * dot_product(v, part));
+        part.iter_mut().zip(v).for_each(|(x, v)| *x = step * *v + *x);
     }
 }
 
 /// Unblocked QR factorisation, for few rows or columns. Returns the vectors and taus.
-fn qr_unblocked<T: Field>(a: &mut DMatrix<T>) -> Vec<(DVector<T>, T)> {
+fn qr_unblocked<T: Field>(a: &mut Matrix<T>) -> Vec<(Vec<T>, T)> {
     let size = a.nrows().min(a.ncols());
     let mut reflectors = Vec::with_capacity(size);
     for i in 0..size {
-        let mut reflector = a.column(i).rows_range(i..).into_owned();
-        let (tau, beta) = make_reflector(reflector.as_mut_slice());
+        let mut reflector = a.column(i)[i..].to_vec();
+        let (tau, beta) = make_reflector(&mut reflector);
         a[(i, i)] = beta;
         reflect(a, &reflector, i, i + 1, tau.conjugate());
         reflectors.push((reflector, tau));
@@ -213,10 +208,10 @@ fn qr_unblocked<T: Field>(a: &mut DMatrix<T>) -> Vec<(DVector<T>, T)> {
 
 /// Reduced QR factorisation: `q` (m × k) and `r` (k × n) with `q r = a`, k = min(m, n). `q` has no
 /// rows unless `wanted`. `r` is unspecified below the diagonal.
-pub(super) fn qr<T: Field>(mut a: DMatrix<T>, wanted: bool) -> (DMatrix<T>, DMatrix<T>) {
+pub(super) fn qr<T: Field>(mut a: Matrix<T>, wanted: bool) -> (Matrix<T>, Matrix<T>) {
     let m = a.nrows();
     let size = m.min(a.ncols());
-    let mut q = DMatrix::identity(if wanted { m } else { 0 }, size);
+    let mut q = Matrix::identity(if wanted { m } else { 0 }, size);
     if size > MAX_COLUMNS_UNBLOCKED {
         let reflections = eliminate(&mut a);
         if wanted {
@@ -228,5 +223,5 @@ pub(super) fn qr<T: Field>(mut a: DMatrix<T>, wanted: bool) -> (DMatrix<T>, DMat
             reflect(&mut q, reflector, i, i, *tau);
         }
     }
-    (q, a.resize_vertically(size, T::zero()))
+    (q, a.with_rows(size))
 }

@@ -3,10 +3,9 @@
 //! A zero pivot stays on the diagonal for the caller to see. Invariant: the pivot of a column is
 //! its first largest element, as in LAPACK.
 
-use nalgebra::DMatrix;
-
 use super::factor::{divide_by, power_of_two_scale};
-use super::scalar::{Field, subtract};
+use super::matrix::Matrix;
+use super::scalar::{Field, Real, subtract};
 use super::triangular_solve;
 
 /// Columns of a panel, eliminated column by column.
@@ -14,21 +13,21 @@ const PANEL_COLUMNS: usize = 8;
 
 /// LU factors: `l` (unit lower) and `u` in one matrix, and the row swapped with each row, in order.
 pub(super) struct Lu<T: Field> {
-    pub(super) packed: DMatrix<T>,
+    pub(super) packed: Matrix<T>,
     pub(super) pivots: Vec<usize>,
     /// Scale that `u` must be multiplied with.
-    pub(super) unit: f64,
+    pub(super) unit: T::Real,
     /// Whether to pivot.
     pivoting: bool,
 }
 
 /// Divides a complex matrix by its scale, because complex division squares the pivots; also returns
 /// the scale. Real matrices are unchanged.
-pub(super) fn scale_complex<T: Field>(a: DMatrix<T>) -> (DMatrix<T>, f64) {
-    if size_of::<T>() == size_of::<f64>() {
-        return (a, 1.0);
+pub(super) fn scale_complex<T: Field>(a: Matrix<T>) -> (Matrix<T>, T::Real) {
+    if !T::COMPLEX {
+        return (a, T::Real::ONE);
     }
-    let unit = power_of_two_scale(&a).unwrap_or(1.0);
+    let unit = power_of_two_scale(&a).unwrap_or(T::Real::ONE);
     (divide_by(a, unit), unit)
 }
 
@@ -53,19 +52,19 @@ pub(super) fn apply_pivots<T>(x: &mut [T], first: usize, pivots: &[usize]) {
 
 impl<T: Field> Lu<T> {
     /// Factorises a matrix with partial pivoting.
-    pub(super) fn new(a: DMatrix<T>) -> Lu<T> {
+    pub(super) fn new(a: Matrix<T>) -> Lu<T> {
         Lu::with_pivoting(a, true)
     }
 
     /// Factorises a matrix, with partial pivoting if `pivoting`.
-    pub(super) fn with_pivoting(a: DMatrix<T>, pivoting: bool) -> Lu<T> {
+    pub(super) fn with_pivoting(a: Matrix<T>, pivoting: bool) -> Lu<T> {
         let (packed, unit) = scale_complex(a);
         let (rows, columns) = packed.shape();
         let steps = rows.min(columns);
         let mut lu = Lu { packed, pivots: Vec::with_capacity(steps), unit, pivoting };
         lu.factor_columns(0, steps);
         if columns > steps {
-            let (left, mut right) = lu.packed.columns_range_pair_mut(..steps, steps..);
+            let (left, mut right) = lu.packed.split_columns(0..steps, steps..);
             triangular_solve::unit_lower(left.as_view(), right.as_view_mut());
         }
         lu
@@ -84,18 +83,18 @@ impl<T: Field> Lu<T> {
         if odd == 1 { -T::one() } else { T::one() }
     }
 
-    /// The determinant of a square matrix.
-    pub(super) fn determinant(&self) -> T {
-        let pivots = self.packed.diagonal();
-        pivots.iter().fold(self.sign(), |d, &pivot| d * pivot.scale(self.unit))
+    /// The determinant of a square matrix, in double precision.
+    pub(super) fn determinant(&self) -> T::Double {
+        let (pivots, unit) = (self.packed.diagonal(), self.unit.to_f64());
+        pivots.fold(self.sign().to_double(), |d, pivot| d * pivot.to_double().scale(unit))
     }
 
     /// The determinant of a square matrix as a number and a power of two to multiply it with, since
     /// it may not be representable as one number.
-    pub(super) fn scaled_determinant(&self) -> (T, i32) {
-        let (mut product, mut power) = (self.sign(), 0);
-        for &pivot in self.packed.diagonal().iter() {
-            product *= pivot.scale(self.unit);
+    pub(super) fn scaled_determinant(&self) -> (T::Double, i32) {
+        let (mut product, mut power) = (self.sign().to_double(), 0);
+        for pivot in self.packed.diagonal() {
+            product *= pivot.to_double().scale(self.unit.to_f64());
             let size = product.modulus();
             if size > 0.0 && size.is_finite() {
                 let more = size.log2().floor().clamp(-1000.0, 1000.0);
@@ -113,10 +112,11 @@ impl<T: Field> Lu<T> {
         }
         let (half, n) = (first + (end - first) / 2, self.packed.nrows());
         self.factor_columns(first, half);
-        let (left, mut right) = self.packed.columns_range_pair_mut(first..half, half..end);
-        let (mut top, mut rest) = right.rows_range_pair_mut(first..half, half..);
-        triangular_solve::unit_lower(left.rows_range(first..half), top.as_view_mut());
-        subtract(&mut rest, left.rows_range(half..n), top.as_view());
+        let (left, mut right) = self.packed.split_columns(first..half, half..end);
+        let (mut top, mut rest) = right.split_rows(first..half, half..);
+        let left = left.as_view();
+        triangular_solve::unit_lower(left.view(first..half, ..), top.as_view_mut());
+        subtract(&mut rest, left.view(half..n, ..), top.as_view());
         self.factor_columns(half, end);
     }
 

@@ -5,12 +5,11 @@
 
 use std::borrow::Cow;
 
-use nalgebra::DMatrix;
-
 use super::batch::{IntRows, Stack, for_each_item};
 use super::factor::divide_by;
 use super::lu::{Lu, apply_pivots, scale_complex};
-use super::scalar::{Field, with_field};
+use super::matrix::Matrix;
+use super::scalar::{Field, Real, with_field};
 use super::triangular_solve;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut};
@@ -20,7 +19,7 @@ use crate::kernels::view::{View, ViewMut};
 pub fn lu(a: View, pivoting: bool, packed: ViewMut, pivots: ViewMut, row_positions: ViewMut) {
     launch!(
         "lu", [a] => [packed, pivots, row_positions];;
-        with_field!(a.dtype, T => lu_of::<T>(a, pivoting, packed, pivots, row_positions))
+        with_field!(a, T => lu_of::<T>(a, pivoting, packed, pivots, row_positions))
     );
 }
 
@@ -44,9 +43,9 @@ fn lu_of<T: Field>(
 }
 
 /// Both factors in one matrix, with the scale undone.
-fn unscaled_factors<T: Field>(mut found: Lu<T>) -> DMatrix<T> {
-    if found.unit != 1.0 {
-        for (k, mut column) in found.packed.column_iter_mut().enumerate() {
+fn unscaled_factors<T: Field>(mut found: Lu<T>) -> Matrix<T> {
+    if found.unit != T::Real::ONE {
+        for (k, column) in found.packed.column_iter_mut().enumerate() {
             column.iter_mut().take(k + 1).for_each(|x| *x = x.scale(found.unit));
         }
     }
@@ -63,7 +62,7 @@ pub fn solve_with_factors(
 ) -> Result<(), usize> {
     launch!(
         "solve_and_keep", [a, b] => [out, packed, order];;
-        with_field!(a.dtype, T => solve_with_factors_of::<T>((a, b), out, packed, order))
+        with_field!(a, T => solve_with_factors_of::<T>((a, b), out, packed, order))
     )
 }
 
@@ -112,14 +111,14 @@ fn pivots_to_order_of(pivots: View, out: ViewMut) -> Result<(), usize> {
 pub fn lu_solve(lu: View, order: View, b: View, out: ViewMut, adjoint: bool) -> Result<(), usize> {
     launch!(
         "lu_solve", [lu, order, b] => [out];;
-        with_field!(lu.dtype, T => lu_solve_of::<T>(lu, order, b, out, adjoint))
+        with_field!(lu, T => lu_solve_of::<T>(lu, order, b, out, adjoint))
     )
 }
 
 /// The `u` triangle divided by its scale, if it is complex: `l` may have any magnitude.
-fn scaled_triangle<T: Field>(factors: &DMatrix<T>, lower: bool) -> (Cow<'_, DMatrix<T>>, f64) {
-    if size_of::<T>() == size_of::<f64>() {
-        return (Cow::Borrowed(factors), 1.0);
+fn scaled_triangle<T: Field>(factors: &Matrix<T>, lower: bool) -> (Cow<'_, Matrix<T>>, T::Real) {
+    if !T::COMPLEX {
+        return (Cow::Borrowed(factors), T::Real::ONE);
     }
     let part = if lower { factors.lower_triangle() } else { factors.upper_triangle() };
     let (part, unit) = scale_complex(part);
@@ -144,7 +143,7 @@ fn lu_solve_of<T: Field>(
         let mut x = rhs.clone();
         if adjoint {
             if lu.is_complex() {
-                factors.conjugate_mut();
+                factors.as_mut_slice().iter_mut().for_each(|x| *x = x.conjugate());
             }
             let (upper, unit) = scaled_triangle(&factors, true);
             let regular = triangular_solve::solve(&upper, true, &mut x);
@@ -152,13 +151,13 @@ fn lu_solve_of<T: Field>(
             factors.fill_diagonal(T::one());
             let regular = regular && triangular_solve::solve(&factors, false, &mut x);
             let solved = divide_by(x.clone(), unit);
-            for (i, &row) in order.iter().enumerate() {
-                x.set_row(row as usize, &solved.row(i));
+            for (x, solved) in x.column_iter_mut().zip(solved.column_iter()) {
+                solved.iter().zip(order).for_each(|(value, &row)| x[row as usize] = *value);
             }
             out.store_matrix(index, &x);
             return regular;
         }
-        for (k, mut column) in x.column_iter_mut().enumerate() {
+        for (k, column) in x.column_iter_mut().enumerate() {
             column.iter_mut().zip(order).for_each(|(x, &row)| *x = rhs[(row as usize, k)]);
         }
         triangular_solve::unit_lower(factors.as_view(), x.as_view_mut());

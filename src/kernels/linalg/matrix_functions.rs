@@ -11,13 +11,12 @@
 
 use std::f64::consts::PI;
 
-use nalgebra::{ComplexField, DMatrix};
-
 use super::batch::{Stack, for_each_grouped};
 use super::batched_small;
 use super::batched_small::Mask;
 use super::factor::{divide_by, power_of_two_scale};
-use super::scalar::{Field, product, with_field, zeros};
+use super::matrix::Matrix;
+use super::scalar::{Double, product, with_double};
 use super::schur::ComplexSchur;
 use super::triangular_solve;
 use super::triangular_solve::solve_general;
@@ -57,23 +56,24 @@ fn matrix_function_of(
     let principal = |which, a| principal(which, copies, a);
     match which {
         MatrixFunction::Exp => {
-            with_field!(a.dtype, T => map_items::<T>(which, a, out, exponential))
+            with_double!(a.dtype, T => map_items::<T>(which, a, out, exponential))
         }
         _ if a.dtype.is_complex() => map_items(which, a, out, |x| principal(which, x)),
-        _ => map_items(which, a, out, |x: DMatrix<f64>| {
+        _ => map_items(which, a, out, |x: Matrix<f64>| {
             let found = principal(which, x.map(|v| Complex128::new(v, 0.0)))?;
-            let size = found.iter().fold(0.0f64, |m, z| m.max(z.norm()));
-            let real = found.iter().all(|z| z.im.abs() <= 1.5e-8 * size);
+            let all = found.as_slice();
+            let size = all.iter().fold(0.0f64, |m, z| m.max(z.norm()));
+            let real = all.iter().all(|z| z.im.abs() <= 1.5e-8 * size);
             real.then(|| found.map(|z| z.re))
         }),
     }
 }
 
-fn map_items<T: Field>(
+fn map_items<T: Double>(
     which: MatrixFunction,
     a: View,
     out: ViewMut,
-    of: impl Fn(DMatrix<T>) -> Option<DMatrix<T>> + Sync,
+    of: impl Fn(Matrix<T>) -> Option<Matrix<T>> + Sync,
 ) -> Result<(), usize> {
     let (a, out) = (Stack::matrices(a), Stack::matrices_mut(out));
     let small = |at| match which {
@@ -82,7 +82,7 @@ fn map_items<T: Field>(
     };
     for_each_grouped::<T>(&[&a], 30 * a.rows.pow(3), small, |index| {
         let matrix = a.load::<T>(index);
-        if !matrix.iter().all(ComplexField::is_finite) {
+        if !matrix.as_slice().iter().all(|x| x.is_finite()) {
             return false;
         }
         let Some(found) = of(matrix) else { return false };
@@ -95,7 +95,7 @@ fn map_items<T: Field>(
 const MAX_ANGLE_WITHOUT_ROTATION: f64 = 3.0;
 
 /// The 1-norm.
-fn norm1<T: Field>(a: &DMatrix<T>) -> f64 {
+fn norm1<T: Double>(a: &Matrix<T>) -> f64 {
     a.column_iter().map(|c| c.iter().map(|x| x.modulus()).sum()).fold(0.0, f64::max)
 }
 
@@ -119,24 +119,31 @@ const PADE: [f64; 14] = [
 /// 1-norm up to which the approximant is accurate to rounding.
 const PADE_MAX_NORM: f64 = 5.371920351148152;
 
-fn exponential<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
+/// A power of the matrix times a coefficient.
+fn weighted<T: Double>(power: &Matrix<T>, i: usize) -> Matrix<T> {
+    power.map(|x| x * T::from_real(PADE[i]))
+}
+
+fn exponential<T: Double>(a: Matrix<T>) -> Option<Matrix<T>> {
     let n = a.nrows();
     let halvings = (norm1(&a) / PADE_MAX_NORM).log2().ceil().clamp(0.0, 1100.0) as i32;
-    let a = a * T::from_real(0.5f64.powi(halvings));
+    let mut a = a;
+    a *= T::from_real(0.5f64.powi(halvings));
     let squared = product(&a, &a);
     let fourth = product(&squared, &squared);
     let sixth = product(&squared, &fourth);
     let sum = |[i, j, k, l]: [usize; 4]| {
-        let of = |m: &DMatrix<T>, i: usize| m * T::from_real(PADE[i]);
-        of(&DMatrix::identity(n, n), l) + of(&squared, k) + of(&fourth, j) + of(&sixth, i)
+        weighted(&Matrix::identity(n, n), l)
+            + &weighted(&squared, k)
+            + &weighted(&fourth, j)
+            + &weighted(&sixth, i)
     };
     let high = |[i, j, k]: [usize; 3]| {
-        let of = |m: &DMatrix<T>, i: usize| m * T::from_real(PADE[i]);
-        product(&sixth, &(of(&sixth, i) + of(&fourth, j) + of(&squared, k)))
+        product(&sixth, &(weighted(&sixth, i) + &weighted(&fourth, j) + &weighted(&squared, k)))
     };
-    let odd = product(&a, &(high([13, 11, 9]) + sum([7, 5, 3, 1])));
-    let even = high([12, 10, 8]) + sum([6, 4, 2, 0]);
-    let mut out = solve_general(&even - &odd, even + odd)?;
+    let odd = product(&a, &(high([13, 11, 9]) + &sum([7, 5, 3, 1])));
+    let even = high([12, 10, 8]) + &sum([6, 4, 2, 0]);
+    let mut out = solve_general(even.clone() - &odd, even + &odd)?;
     for _ in 0..halvings {
         out = product(&out, &out);
     }
@@ -147,10 +154,10 @@ fn exponential<T: Field>(a: DMatrix<T>) -> Option<DMatrix<T>> {
 fn principal(
     which: MatrixFunction,
     copies: usize,
-    a: DMatrix<Complex128>,
-) -> Option<DMatrix<Complex128>> {
+    a: Matrix<Complex128>,
+) -> Option<Matrix<Complex128>> {
     let first = a.nrows() / copies;
-    let first = (copies > 1).then(|| a.view((0, 0), (first, first)).into_owned());
+    let first = (copies > 1).then(|| a.view(..first, ..first).to_matrix());
     let unit = extreme_scale(first.as_ref().unwrap_or(&a))?;
     let ComplexSchur { t, z } = ComplexSchur::of(divide_by(a, unit))?;
     let mut t = t.upper_triangle();
@@ -165,24 +172,28 @@ fn principal(
     match which {
         _ if angle == 0.0 && unit == 1.0 => {}
         MatrixFunction::Sqrt => found *= Complex128::from_polar(unit.sqrt(), angle / 2.0),
-        _ => found.set_diagonal(&found.diagonal().map(|x| x + Complex128::new(unit.ln(), angle))),
+        _ => {
+            for i in 0..found.nrows() {
+                found[(i, i)] += Complex128::new(unit.ln(), angle);
+            }
+        }
     }
     Some(product(&product(&z, &found), &z.adjoint()))
 }
 
 /// The scale of a matrix with extreme elements, whose squares may overflow; 1 for others, so that
 /// logarithms keep their digits near 1.
-fn extreme_scale(a: &DMatrix<Complex128>) -> Option<f64> {
+fn extreme_scale(a: &Matrix<Complex128>) -> Option<f64> {
     let unit = power_of_two_scale(a)?;
     Some(if unit.log2().abs() > 300.0 { unit } else { 1.0 })
 }
 
 /// The angle to rotate the eigenvalues of a triangular matrix by, so that the cut lies in the
 /// middle of the gap between them and rounding moves none across; 0 if the cut is far from all.
-fn cut_rotation(t: &DMatrix<Complex128>) -> f64 {
+fn cut_rotation(t: &Matrix<Complex128>) -> f64 {
     let noise = 4.0 * f64::EPSILON * t.nrows() as f64 * norm1(t);
     let (mut low, mut high) = (0.0f64, 0.0f64);
-    for x in t.diagonal().iter() {
+    for x in t.diagonal() {
         let angle = if x.re < 0.0 && x.im.abs() <= noise { PI } else { x.arg() };
         (low, high) = (low.min(angle), high.max(angle));
     }
@@ -194,9 +205,9 @@ fn cut_rotation(t: &DMatrix<Complex128>) -> f64 {
 }
 
 /// The principal square root of an upper triangular matrix.
-fn root(t: &DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
+fn root(t: &Matrix<Complex128>) -> Option<Matrix<Complex128>> {
     let n = t.nrows();
-    let mut r = zeros(n, n);
+    let mut r = Matrix::zeros(n, n);
     for k in 0..n {
         r[(k, k)] = t[(k, k)].sqrt();
         for i in (0..k).rev() {
@@ -226,14 +237,14 @@ const GAUSS: [(f64, f64); 7] = [
 ];
 
 /// The principal logarithm of an upper triangular matrix.
-fn logarithm(t: DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
+fn logarithm(t: Matrix<Complex128>) -> Option<Matrix<Complex128>> {
     let n = t.nrows();
-    if t.diagonal().iter().any(|&x| x == Complex128::default()) {
+    if t.diagonal().any(|x| x == Complex128::default()) {
         return None;
     }
-    let one = DMatrix::<Complex128>::identity(n, n);
+    let one = Matrix::<Complex128>::identity(n, n);
     let (mut near, mut roots) = (t.clone(), 0);
-    while norm1(&(&near - &one)) > 0.25 {
+    while norm1(&(near.clone() - &one)) > 0.25 {
         near = root(&near)?;
         roots += 1;
         if roots > 100 {
@@ -241,14 +252,15 @@ fn logarithm(t: DMatrix<Complex128>) -> Option<DMatrix<Complex128>> {
         }
     }
     let x = near - &one;
-    let mut out = zeros(n, n);
+    let mut out = Matrix::zeros(n, n);
     for (node, weight) in GAUSS {
         let mut term = x.clone();
         let at = Complex128::new((1.0 + node) / 2.0, 0.0);
-        if !triangular_solve::solve(&(&one + &x * at), false, &mut term) {
+        if !triangular_solve::solve(&(one.clone() + &x.map(|x| x * at)), false, &mut term) {
             return None;
         }
-        out += term * Complex128::new(weight / 2.0, 0.0);
+        term *= Complex128::new(weight / 2.0, 0.0);
+        out += &term;
     }
     out *= Complex128::new(2f64.powi(roots), 0.0);
     for k in 0..n {

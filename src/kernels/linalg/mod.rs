@@ -17,6 +17,7 @@ mod hermitian_eigen;
 mod householder_qr;
 mod lu;
 mod lu_packed;
+mod matrix;
 mod matrix_functions;
 mod real_schur;
 mod scalar;

@@ -6,20 +6,20 @@
 //! Sources: Golub and Van Loan, Matrix Computations, 7.5 and 7.6; the exceptional shifts are those
 //! of EISPACK's `comqr`.
 
-use nalgebra::{ComplexField, DMatrix};
-
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::batch::{Stack, for_each_item};
 use super::factor::{divide_by, power_of_two_scale};
+use super::matrix::{Matrix, dot_product};
 use super::real_schur;
 use super::real_schur::RealSchur;
+use super::scalar::{Field, product};
 use crate::dtype::Complex128;
 
 /// A complex Schur form: upper triangular `t` and unitary `z` with `z t zᴴ = a`.
 pub(super) struct ComplexSchur {
-    pub(super) t: DMatrix<Complex128>,
-    pub(super) z: DMatrix<Complex128>,
+    pub(super) t: Matrix<Complex128>,
+    pub(super) z: Matrix<Complex128>,
 }
 
 /// Most iterations per eigenvalue.
@@ -43,10 +43,10 @@ fn rotation(a: Complex128, b: Complex128) -> (f64, Complex128) {
 
 impl ComplexSchur {
     /// The Schur form of a finite matrix; `None` without convergence.
-    pub(super) fn of(a: DMatrix<Complex128>) -> Option<ComplexSchur> {
+    pub(super) fn of(a: Matrix<Complex128>) -> Option<ComplexSchur> {
         let n = a.nrows();
         if n < 2 {
-            return Some(ComplexSchur { t: a, z: DMatrix::identity(n, n) });
+            return Some(ComplexSchur { t: a, z: Matrix::identity(n, n) });
         }
         let (z, t) = real_schur::reduce(a).into_q_h(true);
         let mut form = ComplexSchur { t, z };
@@ -109,7 +109,7 @@ impl ComplexSchur {
                 self.t[(i, k)] = x * c + s * y;
                 self.t[(i + 1, k)] = y * c - s.conj() * x;
             }
-            let rotate = |m: &mut DMatrix<Complex128>, rows: usize| {
+            let rotate = |m: &mut Matrix<Complex128>, rows: usize| {
                 for k in 0..rows {
                     let (x, y) = (m[(k, i)], m[(k, i + 1)]);
                     m[(k, i)] = x * c + s.conj() * y;
@@ -128,11 +128,11 @@ impl ComplexSchur {
     }
 
     /// Eigenvectors (columns) by back substitution.
-    fn vectors(&self) -> DMatrix<Complex128> {
+    fn vectors(&self) -> Matrix<Complex128> {
         let n = self.t.nrows();
-        let size = self.t.iter().map(|&x| norm1(x)).fold(f64::MIN_POSITIVE, f64::max);
+        let size = self.t.as_slice().iter().map(|&x| norm1(x)).fold(f64::MIN_POSITIVE, f64::max);
         let min_gap = f64::EPSILON * size;
-        let mut schur_vectors = DMatrix::zeros(n, n);
+        let mut schur_vectors = Matrix::<Complex128>::zeros(n, n);
         for k in 0..n {
             schur_vectors[(k, k)] = Complex128::new(1.0, 0.0);
             for i in (0..k).rev() {
@@ -149,18 +149,18 @@ impl ComplexSchur {
                 }
             }
         }
-        &self.z * schur_vectors
+        product(&self.z, &schur_vectors)
     }
 }
 
 /// Scales vectors to length 1 with a positive largest component.
-fn normalize(vectors: &mut DMatrix<Complex128>) {
-    for mut column in vectors.column_iter_mut() {
+fn normalize(vectors: &mut Matrix<Complex128>) {
+    for column in vectors.column_iter_mut() {
         let largest = column
             .iter()
             .copied()
             .fold(Complex128::default(), |m, x| if x.norm_sqr() > m.norm_sqr() { x } else { m });
-        let unit = largest.signum().conj() / column.norm();
+        let unit = largest.signum().conj() / dot_product(column, column).re.sqrt();
         column.iter_mut().for_each(|x| *x *= unit);
     }
 }
@@ -170,14 +170,14 @@ fn eigen(
     a: &Stack<'_>,
     index: usize,
     wanted: bool,
-) -> Option<(Vec<Complex128>, DMatrix<Complex128>)> {
+) -> Option<(Vec<Complex128>, Matrix<Complex128>)> {
     let (mut values, mut vectors, unit);
     if a.is_complex() {
         let matrix = a.load(index);
         unit = power_of_two_scale(&matrix)?;
         let form = ComplexSchur::of(divide_by(matrix, unit))?;
-        values = form.t.diagonal().iter().copied().collect::<Vec<_>>();
-        vectors = if wanted { form.vectors() } else { DMatrix::zeros(0, 0) };
+        values = form.t.diagonal().collect::<Vec<_>>();
+        vectors = if wanted { form.vectors() } else { Matrix::zeros(0, 0) };
     } else {
         let matrix = a.load(index);
         unit = power_of_two_scale(&matrix)?;

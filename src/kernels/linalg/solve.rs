@@ -2,35 +2,34 @@
 //!
 //! Invariant: a failing item is named by its index, and its output is not read.
 
-use nalgebra::DMatrix;
-
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut};
 use super::batch::{Stack, for_each_grouped};
 use super::batched_small;
 use super::factor::divide_by;
 use super::lu::{Lu, scale_complex};
-use super::scalar::{Field, with_field};
+use super::matrix::Matrix;
+use super::scalar::{Field, Real, with_field};
 use super::triangular_solve;
 use super::triangular_solve::solve_general;
 
 /// Sign and logarithm of the absolute value of a determinant.
-fn log_det<T: Field>(a: DMatrix<T>) -> (T, f64) {
+fn log_det<T: Field>(a: Matrix<T>) -> (T, f64) {
     let lu = Lu::new(a);
     let (mut sign, mut log) = (lu.sign(), 0.0);
-    for &pivot in lu.packed.diagonal().iter() {
+    for pivot in lu.packed.diagonal() {
         if pivot == T::zero() {
             return (T::zero(), f64::NEG_INFINITY);
         }
         sign *= pivot.signum();
-        log += (pivot.modulus() * lu.unit).ln();
+        log += (pivot.modulus().to_f64() * lu.unit.to_f64()).ln();
     }
     (sign, log)
 }
 
 /// Determinants of square matrices; 1 for an empty matrix.
 pub fn det(a: View, out: ViewMut) {
-    launch!("det", [a] => [out];; with_field!(a.dtype, T => det_of::<T>(a, out)));
+    launch!("det", [a] => [out];; with_field!(a, T => det_of::<T>(a, out)));
 }
 
 fn det_of<T: Field>(a: View, out: ViewMut) {
@@ -47,7 +46,7 @@ fn det_of<T: Field>(a: View, out: ViewMut) {
 pub fn slogdet(a: View, sign: ViewMut, log: ViewMut) {
     launch!(
         "slogdet", [a] => [sign, log];;
-        with_field!(a.dtype, T => slogdet_of::<T>(a, sign, log))
+        with_field!(a, T => slogdet_of::<T>(a, sign, log))
     );
 }
 
@@ -64,7 +63,7 @@ fn slogdet_of<T: Field>(a: View, sign: ViewMut, log: ViewMut) {
 }
 
 /// Stores a solution if there is one; returns whether there is.
-fn store_solution<T: Field>(out: &Stack<'_>, index: usize, solution: Option<DMatrix<T>>) -> bool {
+fn store_solution<T: Field>(out: &Stack<'_>, index: usize, solution: Option<Matrix<T>>) -> bool {
     let Some(x) = solution else { return false };
     out.store_matrix(index, &x);
     true
@@ -72,7 +71,7 @@ fn store_solution<T: Field>(out: &Stack<'_>, index: usize, solution: Option<DMat
 
 /// `a⁻¹`; the error is the index of a singular matrix.
 pub fn inverse(a: View, out: ViewMut) -> Result<(), usize> {
-    launch!("inverse", [a] => [out];; with_field!(a.dtype, T => inverse_of::<T>(a, out)))
+    launch!("inverse", [a] => [out];; with_field!(a, T => inverse_of::<T>(a, out)))
 }
 
 fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
@@ -88,7 +87,7 @@ fn inverse_of<T: Field>(a: View, out: ViewMut) -> Result<(), usize> {
 
 /// `a⁻¹ b` for matrices `b`; the error is the index of a singular matrix.
 pub fn solve(a: View, b: View, out: ViewMut) -> Result<(), usize> {
-    launch!("solve", [a, b] => [out];; with_field!(a.dtype, T => solve_of::<T>(a, b, out)))
+    launch!("solve", [a, b] => [out];; with_field!(a, T => solve_of::<T>(a, b, out)))
 }
 
 fn solve_of<T: Field>(a: View, b: View, out: ViewMut) -> Result<(), usize> {
@@ -111,7 +110,7 @@ pub fn solve_triangular(
 ) -> Result<(), usize> {
     launch!(
         "solve_triangular", [a, b] => [out];;
-        with_field!(a.dtype, T => solve_triangular_of::<T>(a, b, out, triangle))
+        with_field!(a, T => solve_triangular_of::<T>(a, b, out, triangle))
     )
 }
 
@@ -128,7 +127,7 @@ fn solve_triangular_of<T: Field>(
     for_each_grouped::<T>(&[&a, &b], a.rows.pow(2) * b.columns, small, |index| {
         let (mut a, mut x) = (a.load::<T>(index), b.load(index));
         if transposed {
-            a.transpose_mut();
+            a = a.transpose();
         }
         if unit {
             a.fill_diagonal(T::one());

@@ -3,10 +3,9 @@
 //!
 //! Invariant: a zero on the diagonal is reported, not divided by.
 
-use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
-
 use super::factor::divide_by;
 use super::lu::{Lu, apply_pivots};
+use super::matrix::{Matrix, MatrixMut, MatrixRef};
 use super::scalar::{Field, subtract};
 use crate::kernels::multiversion::leveled;
 
@@ -25,20 +24,20 @@ enum Triangle {
 }
 
 /// `x = a⁻¹ x` for a triangle of `a`; false if a diagonal element is zero.
-pub(super) fn solve<T: Field>(a: &DMatrix<T>, lower: bool, x: &mut DMatrix<T>) -> bool {
+pub(super) fn solve<T: Field>(a: &Matrix<T>, lower: bool, x: &mut Matrix<T>) -> bool {
     let triangle = if lower { Triangle::Lower } else { Triangle::Upper };
     solve_recursive(a.as_view(), triangle, x.as_view_mut())
 }
 
 /// `x = a⁻¹ x` for the lower triangle of `a` with a unit diagonal.
-pub(super) fn unit_lower<T: Field>(a: DMatrixView<'_, T>, x: DMatrixViewMut<'_, T>) {
+pub(super) fn unit_lower<T: Field>(a: MatrixRef<'_, T>, x: MatrixMut<'_, T>) {
     solve_recursive(a, Triangle::UnitLower, x);
 }
 
 fn solve_recursive<T: Field>(
-    a: DMatrixView<'_, T>,
+    a: MatrixRef<'_, T>,
     triangle: Triangle,
-    mut x: DMatrixViewMut<'_, T>,
+    mut x: MatrixMut<'_, T>,
 ) -> bool {
     let (n, columns) = x.shape();
     if n == 0 || columns == 0 {
@@ -48,20 +47,19 @@ fn solve_recursive<T: Field>(
         return solve_leaf(a, triangle, &mut x);
     }
     let half = n / 2;
-    let rest = n - half;
-    let (first, last) = (a.view((0, 0), (half, half)), a.view((half, half), (rest, rest)));
-    let (mut top, mut bottom) = x.rows_range_pair_mut(..half, half..);
+    let (first, last) = (a.view(..half, ..half), a.view(half.., half..));
+    let (mut top, mut bottom) = x.split_rows(0..half, half..);
     if triangle != Triangle::Upper {
         if !solve_recursive(first, triangle, top.as_view_mut()) {
             return false;
         }
-        subtract(&mut bottom, a.view((half, 0), (rest, half)), top.as_view());
+        subtract(&mut bottom, a.view(half.., ..half), top.as_view());
         return solve_recursive(last, triangle, bottom.as_view_mut());
     }
     if !solve_recursive(last, triangle, bottom.as_view_mut()) {
         return false;
     }
-    subtract(&mut top, a.view((0, half), (half, rest)), bottom.as_view());
+    subtract(&mut top, a.view(..half, half..), bottom.as_view());
     solve_recursive(first, triangle, top.as_view_mut())
 }
 
@@ -73,11 +71,7 @@ struct LeafTriangle<T> {
     upper: bool,
 }
 
-fn solve_leaf<T: Field>(
-    a: DMatrixView<'_, T>,
-    triangle: Triangle,
-    x: &mut DMatrixViewMut<'_, T>,
-) -> bool {
+fn solve_leaf<T: Field>(a: MatrixRef<'_, T>, triangle: Triangle, x: &mut MatrixMut<'_, T>) -> bool {
     let (rows, upper) = (a.nrows(), triangle == Triangle::Upper);
     let zero = T::zero();
     let mut small = LeafTriangle {
@@ -89,16 +83,16 @@ fn solve_leaf<T: Field>(
     for j in 0..rows {
         let part = if upper { 0..j } else { j + 1..rows };
         for i in part {
-            small.columns[j][i] = a[(i, j)];
+            small.columns[j][i] = a.at(i, j);
         }
         if triangle != Triangle::UnitLower {
-            small.diagonal[j] = a[(j, j)];
+            small.diagonal[j] = a.at(j, j);
         }
     }
     if small.diagonal.contains(&zero) {
         return false;
     }
-    let (count, stride) = (x.ncols(), x.strides().1);
+    let (count, stride) = (x.ncols(), x.stride());
     let ptr = x.as_mut_ptr();
     // SAFETY: the view has `count` columns with the rows of the triangle at this stride, and is
     // borrowed mutably.
@@ -114,8 +108,7 @@ unsafe fn solve_leaf_body<T: Field>(
     count: usize,
     stride: usize,
 ) {
-    let (rows, side) =
-        (small.rows, if size_of::<T>() == size_of::<f64>() { LEAF_COLUMNS } else { 1 });
+    let (rows, side) = (small.rows, if T::COMPLEX { 1 } else { LEAF_COLUMNS });
     for first in (0..count).step_by(side) {
         let mut left = [[T::zero(); LEAF_ROWS]; LEAF_COLUMNS];
         for c in 0..side {
@@ -148,16 +141,16 @@ unsafe fn solve_leaf_body<T: Field>(
 
 leveled! {
     unsafe fn solve_leaf_loop<T: Field>(small: &LeafTriangle<T>, x: *mut T, count: usize, stride: usize) = solve_leaf_body,
-        if size_of::<T>() == size_of::<f64>() { Levels::All } else { Levels::Baseline }
+        if T::COMPLEX { Levels::Baseline } else { Levels::All }
 }
 
 /// `a⁻¹ b`; `None` if `a` is singular.
-pub(super) fn solve_general<T: Field>(a: DMatrix<T>, b: DMatrix<T>) -> Option<DMatrix<T>> {
+pub(super) fn solve_general<T: Field>(a: Matrix<T>, b: Matrix<T>) -> Option<Matrix<T>> {
     solve_factored(&Lu::new(a), b)
 }
 
 /// `a⁻¹ x` by the LU factors of a square matrix; `None` if it is singular.
-pub(super) fn solve_factored<T: Field>(lu: &Lu<T>, mut x: DMatrix<T>) -> Option<DMatrix<T>> {
+pub(super) fn solve_factored<T: Field>(lu: &Lu<T>, mut x: Matrix<T>) -> Option<Matrix<T>> {
     let columns = x.as_mut_slice().chunks_exact_mut(lu.pivots.len().max(1));
     columns.for_each(|column| apply_pivots(column, 0, &lu.pivots));
     unit_lower(lu.packed.as_view(), x.as_view_mut());
@@ -168,12 +161,12 @@ pub(super) fn solve_factored<T: Field>(lu: &Lu<T>, mut x: DMatrix<T>) -> Option<
 const INVERSE_COLUMNS: usize = 32;
 
 /// The inverse by the LU factors of a square matrix; `None` if it is singular.
-pub(super) fn inverse<T: Field>(lu: &Lu<T>) -> Option<DMatrix<T>> {
+pub(super) fn inverse<T: Field>(lu: &Lu<T>) -> Option<Matrix<T>> {
     let n = lu.pivots.len();
-    let mut x = DMatrix::identity(n, n);
+    let mut x = Matrix::identity(n, n);
     for first in (0..n).step_by(INVERSE_COLUMNS) {
-        let part = x.view_range_mut(first.., first..n.min(first + INVERSE_COLUMNS));
-        unit_lower(lu.packed.view_range(first.., first..), part);
+        let part = x.view_mut(first.., first..n.min(first + INVERSE_COLUMNS));
+        unit_lower(lu.packed.view(first.., first..), part);
     }
     if !solve(&lu.packed, false, &mut x) {
         return None;

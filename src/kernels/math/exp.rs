@@ -20,9 +20,9 @@ macro_rules! exponentials {
             use std::$t::consts::{LN_2, LOG2_E};
 
             const BIASED: $t = MAGIC + $bias;
-            pub(crate) const POLY: [$t; $poly.len()] = $poly;
+            const POLY: [$t; $poly.len()] = $poly;
             /// `ln(2)` in two parts, the first with trailing zeros.
-            pub(crate) const LN2: ($t, $t) = ($ln2_hi, $ln2_lo);
+            const LN2: ($t, $t) = ($ln2_hi, $ln2_lo);
 
             /// `2^k` for an integer `k` within the exponents of normal numbers.
             #[inline(always)]

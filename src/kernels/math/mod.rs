@@ -2,8 +2,7 @@
 //!
 //! Vectorising functions are branch-free: reduce, evaluate a minimax polynomial, select at the edges. Rare
 //! ones are scalar code, or the standard library's. Invariant: a value depends on whether products are fused
-//! (`FMA`), not on the vector width. `sixteen` has separate functions for float32 on AVX-512, with the same
-//! error bounds; they may differ in the last place.
+//! (`FMA`), not on the vector width.
 
 mod argument;
 mod basic;
@@ -17,8 +16,6 @@ mod log;
 mod power;
 mod remainder;
 mod root;
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-pub(crate) mod sixteen;
 mod special;
 mod trigonometry;
 

@@ -12,11 +12,11 @@ use super::super::view::{View, ViewMut, with_float};
 use super::batch_norm;
 use super::batch_norm::{BLOCK_COLUMNS, ColumnBlock};
 use super::rows::{Number, fill, sum};
-use super::simd_norm::SimdNorm;
+use super::simd_norm::normalize_set;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::kernels::multiversion::{Levels, leveled};
-use crate::threads::parallel_for;
+use crate::threads::{parallel_for, parallel_ranges};
 
 /// These loops are memory-bound: AVX-512 does not help.
 pub(super) const LEVELS: Levels = Levels::UpToAvx2;
@@ -74,7 +74,7 @@ fn sets(dims: &[usize], across: bool) -> usize {
 fn for_each_set(dims: &[usize], across: bool, body: impl Fn(usize) + Sync) {
     let sets = sets(dims, across);
     let blocks = (dims.iter().product::<usize>() / ELEMENTS_PER_BLOCK).clamp(1, sets.max(1));
-    parallel_for(blocks, &|i| (i * sets / blocks..(i + 1) * sets / blocks).for_each(&body));
+    parallel_ranges(sets, blocks, &|first, end| (first..end).for_each(&body));
 }
 
 /// Whether runs are single elements, so that sets are columns.
@@ -146,7 +146,7 @@ fn forward([x, w, b]: [View; 3], eps: f64, across: bool, y: &ViewMut, stats: &Vi
             // SAFETY: the views hold the runs of every set, and the parameters an element for every channel.
             unsafe {
                 let runs = SetRuns::of(set, x.dims, across);
-                if !T::forward(*at, set, runs, eps) {
+                if normalize_set::<T>(*at, set, runs, eps).is_none() {
                     forward_set::<T>(*at, set, runs, eps);
                 }
             }
@@ -324,10 +324,9 @@ fn scaled([x, mean, w, b]: [View; 4], y: &ViewMut) {
         };
         let at = &at;
         let blocks = (n * channels * inner / ELEMENTS_PER_BLOCK).clamp(1, (n * channels).max(1));
-        parallel_for(blocks, &|i| {
-            let runs = (i * n * channels / blocks, (i + 1) * n * channels / blocks);
+        parallel_ranges(n * channels, blocks, &|first, end| {
             // SAFETY: the views hold these runs, and the parameters an element for every channel.
-            unsafe { scaled_runs::<T>(*at, runs, inner, channels) }
+            unsafe { scaled_runs::<T>(*at, (first, end), inner, channels) }
         });
     });
 }

@@ -6,16 +6,17 @@
 //! the shape, so results do not depend on the number of threads.
 
 use std::hint::black_box;
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Mul, Sub};
 
 use super::super::view::{View, ViewMut, with_float};
 use super::launch_norm;
-use super::simd_norm::SimdNorm;
+use super::simd_norm::normalize_rows;
 use crate::array::capture;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::kernels::multiversion::leveled;
-use crate::threads::parallel_for;
+use crate::kernels::simd::SimdFloat;
+use crate::threads::{parallel_for, parallel_ranges};
 
 /// Independent running sums of a block.
 const LANES: usize = 32;
@@ -27,7 +28,7 @@ const ELEMENTS_PER_BLOCK: usize = 1 << 15;
 const MAX_ROWS_PER_SUM: usize = 256;
 
 pub(super) trait Number:
-    Element + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default
+    Element + SimdFloat + Sub<Output = Self> + Mul<Output = Self>
 {
 }
 impl Number for f64 {}
@@ -123,8 +124,7 @@ pub(super) fn rows_forward(
             && is_row_parameter(bias, n, x.dtype)
     );
     let blocks = (rows * n / ELEMENTS_PER_BLOCK).clamp(1, rows.max(1));
-    parallel_for(blocks, &|i| {
-        let (first, end) = (i * rows / blocks, (i + 1) * rows / blocks);
+    parallel_ranges(rows, blocks, &|first, end| {
         with_float!(
             [x, y, stats],
             T => forward_block::<T>(x, [weight, bias], y, stats, (first, end - first, eps, centred))
@@ -132,7 +132,7 @@ pub(super) fn rows_forward(
     });
 }
 
-fn forward_block<T: SimdNorm>(
+fn forward_block<T: Number>(
     x: View,
     [weight, bias]: [Option<View>; 2],
     y: &ViewMut,
@@ -149,7 +149,7 @@ fn forward_block<T: SimdNorm>(
     };
     // SAFETY: the views are contiguous and hold these rows; the parameters hold `n` elements.
     unsafe {
-        if !T::rows_forward(at, n, rows, eps, centred) {
+        if normalize_rows(at, n, rows, eps, centred).is_none() {
             forward_rows(at, n, rows, eps, centred);
         }
     }

@@ -1,43 +1,44 @@
 //! SIMD forward passes of normalisation, for CPU levels with masked vectors.
 //!
 //! Invariant: sums run over fixed blocks whose totals are kept in float64, in the order of the
-//! runs.
+//! runs; they have the same bits in vectors of either width.
 
 use super::channels::{ChannelOperands, SetRuns, inverse_std};
 use super::rows::{ForwardOperands, Number};
 use crate::dtype::Element;
-use crate::kernels::simd::Lanes;
+use crate::kernels::simd::{Lanes, leveled_simd};
 
 /// Elements of a block of a sum.
 const BLOCK: usize = 1024;
-/// Vector accumulators of a sum.
-const ACCUMULATORS: usize = 4;
+/// Bytes of all accumulators of a sum: the order of additions is the same at every vector width.
+const ACCUMULATOR_BYTES: usize = 256;
+/// Vectors in them where vectors are narrowest.
+const MOST_ACCUMULATORS: usize = 8;
 
-/// A float type with SIMD normalisation.
-pub(super) trait SimdNorm: Number {
-    /// The forward pass of one set. Returns false if this CPU has no kernel.
-    ///
-    /// # Safety
-    /// `x` and `out` hold the runs, `weight` and `bias` an element for every channel, `stats` two for the set.
-    unsafe fn forward(at: ChannelOperands<Self>, set: usize, runs: SetRuns, eps: f64) -> bool;
-    /// The forward pass of some rows. Returns false if this CPU has no kernel.
-    ///
-    /// # Safety
-    /// `x` and `y` hold `rows` rows of `n` elements, `stats` two elements per row, parameters `n` elements or none.
-    unsafe fn rows_forward(
-        at: ForwardOperands<Self>,
-        n: usize,
-        rows: usize,
-        eps: f64,
-        centred: bool,
-    ) -> bool;
+leveled_simd! {
+    /// The forward pass of one set.
+    pub(super) unsafe fn normalize_set<T: Number>(
+        at: ChannelOperands<T>, set: usize, runs: SetRuns, eps: f64,
+    ) -> Option<()> = normalize_set_body
+}
+
+leveled_simd! {
+    /// The forward pass of some rows.
+    pub(super) unsafe fn normalize_rows<T: Number>(
+        at: ForwardOperands<T>, n: usize, rows: usize, eps: f64, centred: bool,
+    ) -> Option<()> = normalize_rows_body
 }
 
 /// # Safety
-/// As `SimdNorm::forward`, on a CPU with these vectors.
+/// `x` and `out` hold the runs, `weight` and `bias` an element for every channel, `stats` two for the
+/// set; the CPU has these vectors.
 #[inline(always)]
-unsafe fn forward<V: Lanes>(at: ChannelOperands<V::Part>, set: usize, runs: SetRuns, eps: f64)
-where
+unsafe fn normalize_set_body<V: Lanes>(
+    at: ChannelOperands<V::Part>,
+    set: usize,
+    runs: SetRuns,
+    eps: f64,
+) where
     V::Part: Number,
 {
     // SAFETY: the caller's contract.
@@ -66,9 +67,10 @@ where
 }
 
 /// # Safety
-/// As `SimdNorm::rows_forward`, on a CPU with these vectors.
+/// `x` and `y` hold `rows` rows of `n` elements, `stats` two elements per row, parameters `n` elements
+/// or none; the CPU has these vectors.
 #[inline(always)]
-unsafe fn rows_forward<V: Lanes>(
+unsafe fn normalize_rows_body<V: Lanes>(
     at: ForwardOperands<V::Part>,
     n: usize,
     rows: usize,
@@ -138,24 +140,25 @@ unsafe fn sum<V: Lanes, const SQUARES: bool>(x: *const V::Part, n: usize, shift:
 where
     V::Part: Number,
 {
+    let accumulators = const { ACCUMULATOR_BYTES / size_of::<V>() };
     let mut total = 0.0;
     let mut start = 0;
     while start < n {
         let (x, n) = (x.wrapping_add(start), BLOCK.min(n - start));
         start += BLOCK;
-        let mut sums = [V::zero(); ACCUMULATORS];
-        let whole = n - n % (ACCUMULATORS * V::LANES);
+        let mut sums = [V::zero(); MOST_ACCUMULATORS];
+        let whole = n - n % (accumulators * V::LANES);
         // SAFETY: the caller's contract; lanes beyond the elements are masked off.
         unsafe {
             let mut at = 0;
             while at < whole {
-                for j in 0..ACCUMULATORS {
+                for j in 0..accumulators {
                     let x = V::read(x.wrapping_add(at + j * V::LANES));
                     sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, None);
                 }
-                at += ACCUMULATORS * V::LANES;
+                at += accumulators * V::LANES;
             }
-            for j in 0..ACCUMULATORS {
+            for j in 0..accumulators {
                 let at = whole + j * V::LANES;
                 if at >= n {
                     break;
@@ -165,8 +168,14 @@ where
                 sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, Some(mask));
             }
         }
-        let [a, b, c, d] = sums;
-        total += a.add(b).add(c.add(d)).total().to_f64();
+        let [a, b, c, d, e, f, g, h] = sums;
+        let sum = if accumulators == MOST_ACCUMULATORS {
+            // Even vectors are the lower halves of wide ones, odd vectors the upper halves.
+            V::far(a.add(c).add(e.add(g)), b.add(d).add(f.add(h)))
+        } else {
+            a.add(b).add(c.add(d))
+        };
+        total += sum.total().to_f64();
     }
     total
 }
@@ -209,89 +218,4 @@ unsafe fn scale_shift<V: Lanes>(
             x.add(shift).fused(factor, bias).write_some(y.wrapping_add(whole), mask);
         }
     }
-}
-
-macro_rules! simd_norm {
-    ($($t:ty: $avx512:ident $rows512:ident of $wide:ident, $avx2:ident $rows2:ident of $narrow:ident;)*) => {$(
-        /// # Safety
-        /// As `SimdNorm::rows_forward`.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt,bmi2")]
-        unsafe fn $rows512(at: ForwardOperands<$t>, n: usize, rows: usize, eps: f64, centred: bool) {
-            // SAFETY: the same contract.
-            unsafe { rows_forward::<std::arch::x86_64::$wide>(at, n, rows, eps, centred) }
-        }
-        /// # Safety
-        /// As `SimdNorm::rows_forward`.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn $rows2(at: ForwardOperands<$t>, n: usize, rows: usize, eps: f64, centred: bool) {
-            // SAFETY: the same contract.
-            unsafe { rows_forward::<std::arch::x86_64::$narrow>(at, n, rows, eps, centred) }
-        }
-        /// # Safety
-        /// As `SimdNorm::forward`.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,popcnt,bmi2")]
-        unsafe fn $avx512(at: ChannelOperands<$t>, set: usize, runs: SetRuns, eps: f64) {
-            // SAFETY: the same contract.
-            unsafe { forward::<std::arch::x86_64::$wide>(at, set, runs, eps) }
-        }
-        /// # Safety
-        /// As `SimdNorm::forward`.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn $avx2(at: ChannelOperands<$t>, set: usize, runs: SetRuns, eps: f64) {
-            // SAFETY: the same contract.
-            unsafe { forward::<std::arch::x86_64::$narrow>(at, set, runs, eps) }
-        }
-        impl SimdNorm for $t {
-            #[inline]
-            unsafe fn forward(at: ChannelOperands<$t>, set: usize, runs: SetRuns, eps: f64) -> bool {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    use crate::kernels::isa::{Level, level};
-                    // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
-                    unsafe {
-                        match level() {
-                            Level::Avx512 => $avx512(at, set, runs, eps),
-                            Level::Avx2 => $avx2(at, set, runs, eps),
-                            Level::Baseline => return false,
-                        }
-                    }
-                    true
-                }
-                #[cfg(not(target_arch = "x86_64"))]
-                {
-                    let _ = (at, set, runs, eps);
-                    false
-                }
-            }
-            #[inline]
-            unsafe fn rows_forward(at: ForwardOperands<$t>, n: usize, rows: usize, eps: f64, centred: bool) -> bool {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    use crate::kernels::isa::{Level, level};
-                    // SAFETY: as above.
-                    unsafe {
-                        match level() {
-                            Level::Avx512 => $rows512(at, n, rows, eps, centred),
-                            Level::Avx2 => $rows2(at, n, rows, eps, centred),
-                            Level::Baseline => return false,
-                        }
-                    }
-                    true
-                }
-                #[cfg(not(target_arch = "x86_64"))]
-                {
-                    let _ = (at, n, rows, eps, centred);
-                    false
-                }
-            }
-        }
-    )*};
-}
-simd_norm! {
-    f64: avx512_f64 avx512_f64_rows of __m512d, avx2_f64 avx2_f64_rows of __m256d;
-    f32: avx512_f32 avx512_f32_rows of __m512, avx2_f32 avx2_f32_rows of __m256;
 }

@@ -7,5 +7,3 @@ pub mod complex_scalar;
 pub mod real;
 pub(super) mod ring;
 pub mod scalar;
-#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-mod sixteen;

@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::transposed_rows;
 use crate::kernels::multiversion::{Levels, leveled};
+use crate::kernels::nontemporal;
 
 /// Elements of a leaf of the pairwise tree: they are merged into lanes before the lanes are merged.
 pub(crate) const LEAF_ELEMENTS: usize = 1024;
@@ -149,15 +150,8 @@ const PREFETCH_BYTES: usize = 2048;
 /// Prefetches the cache lines of `n` elements that are `PREFETCH_BYTES` after `at`.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T, n: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (0..n * size_of::<T>()).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let line = at.cast::<i8>().wrapping_add(PREFETCH_BYTES + line);
-        // SAFETY: a prefetch reads nothing, whatever the address is.
-        unsafe { _mm_prefetch(line, _MM_HINT_T0) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (at, n);
+    let ahead = at.cast::<u8>().wrapping_add(PREFETCH_BYTES);
+    nontemporal::prefetch(ahead, n * size_of::<T>());
 }
 
 #[inline(always)]

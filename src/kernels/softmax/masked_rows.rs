@@ -4,8 +4,7 @@
 //! Invariant: an element has the bits of the scalar loop.
 
 use super::row_blocks::Float;
-#[cfg(target_arch = "x86_64")]
-use crate::kernels::simd::Lanes;
+use crate::kernels::simd::{Lanes, leveled_simd};
 
 /// An update of the elements of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +32,8 @@ pub(super) unsafe fn update_rows<T: Float, const FMA: bool>(
     unsafe {
         // A masked load stalls on masked stores around it: quotients of short rows are scalar.
         let vectorises = update != RowUpdate::DivideBySum || n * size_of::<T>() >= 64;
-        if FMA && vectorises && T::update_rows_simd(update, (x, out), (rows, n), (tops, sums)) {
+        let (elements, of_rows) = ((x, out), (tops, sums));
+        if FMA && vectorises && update_rows_simd(update, elements, (rows, n), of_rows).is_some() {
             return;
         }
         for row in 0..rows {
@@ -50,11 +50,17 @@ pub(super) unsafe fn update_rows<T: Float, const FMA: bool>(
     }
 }
 
+leveled_simd! {
+    /// `update_rows` with explicit SIMD.
+    unsafe fn update_rows_simd<T: Float>(
+        update: RowUpdate, elements: (*const T, *mut T), size: (usize, usize), of_rows: (*const T, *const T),
+    ) -> Option<()> = update_rows_simd_body
+}
+
 /// # Safety
 /// As `update_rows`, on a CPU with the vectors.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) unsafe fn update_rows_simd<V: Lanes>(
+unsafe fn update_rows_simd_body<V: Lanes>(
     update: RowUpdate,
     (x, out): (*const V::Part, *mut V::Part),
     (rows, n): (usize, usize),
@@ -83,7 +89,6 @@ pub(super) unsafe fn update_rows_simd<V: Lanes>(
 }
 
 /// Applies an update, given the negated maximum, the negated sum, and the reciprocal of the sum.
-#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn apply<V: Lanes>(update: RowUpdate, x: V, [minus_max, minus_sum, reciprocal]: [V; 3]) -> V {
     match update {

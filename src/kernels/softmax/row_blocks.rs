@@ -4,13 +4,11 @@
 
 use std::mem::MaybeUninit;
 
-use super::masked_rows::RowUpdate;
-#[cfg(target_arch = "x86_64")]
-use super::masked_rows::update_rows_simd;
 use crate::dtype::Element;
 use crate::kernels::math;
 use crate::kernels::reduce::{Fold, LEAF_ELEMENTS, Max, PairwiseTree, Sum, fold_rows};
-use crate::threads::parallel_for;
+use crate::kernels::simd::SimdFloat;
+use crate::threads::parallel_ranges;
 
 /// Elements per block of a split.
 const BLOCK_ELEMENTS: usize = 1 << 15;
@@ -18,9 +16,9 @@ const BLOCK_ELEMENTS: usize = 1 << 15;
 /// The float operations of softmax rows.
 pub(super) trait Float:
     Element
+    + SimdFloat
     + std::ops::Sub<Output = Self>
     + std::ops::Mul<Output = Self>
-    + std::ops::Add<Output = Self>
     + std::ops::Div<Output = Self>
 {
     const ZERO: Self;
@@ -31,16 +29,6 @@ pub(super) trait Float:
     fn log<const FMA: bool>(self) -> Self;
     /// The quotient by a number of at least one whose reciprocal is known; cheaper than a division.
     fn divide<const FMA: bool>(self, by: Self, reciprocal: Self) -> Self;
-    /// `update_rows` with explicit SIMD; returns false if this CPU has none.
-    ///
-    /// # Safety
-    /// As `update_rows`.
-    unsafe fn update_rows_simd(
-        update: RowUpdate,
-        elements: (*const Self, *mut Self),
-        size: (usize, usize),
-        of_rows: (*const Self, *const Self),
-    ) -> bool;
     /// The larger number; NaN if one is.
     fn max_or_nan(self, o: Self) -> Self;
     /// The largest element of each of `rows` rows of `n`.
@@ -56,33 +44,7 @@ pub(super) trait Float:
 }
 
 macro_rules! float {
-    ($($t:ident: $wide:ident $avx512:ident, $narrow:ident $avx2:ident;)*) => {$(
-        /// # Safety
-        /// As `update_rows`.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-        unsafe fn $avx512(
-            update: RowUpdate,
-            elements: (*const $t, *mut $t),
-            size: (usize, usize),
-            of_rows: (*const $t, *const $t),
-        ) {
-            // SAFETY: the same contract.
-            unsafe { update_rows_simd::<std::arch::x86_64::$wide>(update, elements, size, of_rows) }
-        }
-        /// # Safety
-        /// As `update_rows`.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn $avx2(
-            update: RowUpdate,
-            elements: (*const $t, *mut $t),
-            size: (usize, usize),
-            of_rows: (*const $t, *const $t),
-        ) {
-            // SAFETY: the same contract.
-            unsafe { update_rows_simd::<std::arch::x86_64::$narrow>(update, elements, size, of_rows) }
-        }
+    ($($t:ident),*) => {$(
         impl Float for $t {
             const ZERO: $t = 0.0;
             const ONE: $t = 1.0;
@@ -103,32 +65,6 @@ macro_rules! float {
                 let quotient = self * reciprocal;
                 (-quotient).mul_add(by, self).mul_add(reciprocal, quotient)
             }
-            #[inline]
-            unsafe fn update_rows_simd(
-                update: RowUpdate,
-                elements: (*const $t, *mut $t),
-                size: (usize, usize),
-                of_rows: (*const $t, *const $t),
-            ) -> bool {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    use crate::kernels::isa::{Level, level};
-                    // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
-                    unsafe {
-                        match level() {
-                            Level::Avx512 => $avx512(update, elements, size, of_rows),
-                            Level::Avx2 => $avx2(update, elements, size, of_rows),
-                            Level::Baseline => return false,
-                        }
-                    }
-                    true
-                }
-                #[cfg(not(target_arch = "x86_64"))]
-                {
-                    let _ = (update, elements, size, of_rows);
-                    false
-                }
-            }
             #[inline(always)]
             fn max_or_nan(self, o: $t) -> $t {
                 Max::<$t>::merge(self, o)
@@ -146,7 +82,7 @@ macro_rules! float {
         }
     )*};
 }
-float! { f64: __m512d avx512_f64, __m256d avx2_f64; f32: __m512 avx512_f32, __m256 avx2_f32; }
+float!(f64, f32);
 
 /// Rows and columns of contiguous operands of equal dims.
 pub(super) fn shape(dims: &[usize], contiguous: &[bool]) -> (usize, usize) {
@@ -177,10 +113,7 @@ pub(super) fn for_row_blocks(rows: usize, columns: usize, body: &(dyn Fn(usize, 
         return;
     }
     let blocks = (rows * columns / BLOCK_ELEMENTS).clamp(1, rows);
-    parallel_for(blocks, &|i| {
-        let (start, end) = (i * rows / blocks, (i + 1) * rows / blocks);
-        body(start, end - start);
-    });
+    parallel_ranges(rows, blocks, &|first, end| body(first, end - first));
 }
 
 /// The pairwise sum of `exp(x - top)`.

@@ -163,7 +163,7 @@ pub(crate) fn element_at(x: &Tensor, position: &Layout) -> Result<Tensor> {
     let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?;
     if !kernels::copy::copy_element(x.storage(), position.offset(), out.storage(), x.dtype()) {
         kernels::copy(View::of(x.storage(), position, x.dtype()), out.view_mut());
-        capture::register_element_copy(out.storage(), x.storage());
+        capture::note_element_copy(out.storage(), x.storage());
     }
     Ok(out)
 }

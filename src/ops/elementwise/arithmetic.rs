@@ -14,40 +14,40 @@ elementwise! { family "arithmetic" [in_place];
     /// Negative, `-x`. Derivative: `-g`.
     [numpy("negative"), aliases("neg"), no_bool]
     fn negative(x) = NEGATIVE {
-        forward { complex_ring: |x| -x; ints: |x| x.wrapping_neg(); cost: 0.3; }
-        by x { complex_ring |g| -g }
+        forward { complex [ring]: |x| -x; ints: |x| x.wrapping_neg(); cost: 0.3; }
+        by x { complex [ring] |g| -g }
     }
     /// Complex conjugate; real numbers are their own. Derivative: the conjugate of `g`.
     [numpy("conjugate", "conj"), aliases("conj"), attribute]
     fn conjugate(x) = CONJUGATE {
-        forward { complex_ring: |x| x.conj(); ints: |x| x; cost: 0.3; }
+        forward { complex [ring]: |x| x.conj(); ints: |x| x; cost: 0.3; }
         by x { adjoint |g| g.conj() }
     }
     /// Sum, `a + b`. Derivative: `g` for both.
     [numpy("add"), factor("alpha")]
     fn add(a, b) = ADD {
-        forward { complex_ring: |a, b| a + b; over; rows; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
+        forward { complex [ring]: |a, b| a + b; in_place; rows; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
         by a { identity }
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
     [numpy("subtract"), aliases("sub"), no_bool, factor("alpha")]
     fn subtract(a, b) = SUBTRACT {
-        forward { complex_ring: |a, b| a - b; over; rows; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
+        forward { complex [ring]: |a, b| a - b; in_place; rows; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
-        by b { complex_ring |g| -g }
+        by b { complex [ring] |g| -g }
     }
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { complex_ring: |a, b| a * b; widest; over; rows; ints_wide: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
-        by a { complex_ring |g, b| g * b }
-        by b { complex_ring |g, a| g * a }
+        forward { complex [ring, avx512]: |a, b| a * b; in_place; rows; ints [avx2]: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        by a { complex [ring] |g, b| g * b }
+        by b { complex [ring] |g, a| g * a }
     }
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
-    [numpy("divide", "true_divide"), aliases("div", "true_divide"), float64]
+    [numpy("divide", "true_divide"), aliases("true_divide"), float64]
     fn divide(a, b) = DIVIDE {
-        forward { complex_field: |a, b| a / b; rows; cost: 0.5; }
+        forward { complex [complex64]: |a, b| a / b; rows; cost: 0.5; }
         by a { complex |g, b| g / b }
         by b { complex |g, b, y| -g * y / b }
     }
@@ -56,32 +56,32 @@ elementwise! { family "arithmetic" [in_place];
     fn power(a, b) = POWER {
         guard crate::ops::elementwise::integer::refuse_negative_power;
         unary_for_scalar crate::ops::elementwise::powers::for_exponent;
-        forward { complex_angles: |a, b| a.powf(b); sixteen;
+        forward { complex [exponential]: |a, b| a.powf(b);
             ints: |a, b| crate::ops::elementwise::integer::power(a, b); cost: 4.0; }
-        by a { complex_angles |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
+        by a { complex [exponential] |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
         by b { complex |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
     }
     /// Largest integer not above the quotient, as Python's `//`. Derivative: zero.
     [numpy("floor_divide")]
     fn floor_divide(a, b) = FLOOR_DIVIDE {
-        forward { float_remainder: |a, b| a.floor_div(b);
-            quotients: FloorDivide; cost: 2.2; }
+        forward { float [quotients]: |a, b| a.floor_div(b);
+            integer_division: FloorDivide; cost: 2.2; }
         by a { zero }
         by b { zero }
     }
     /// Remainder with the sign of the divisor, as Python's `%`. Derivatives: `g` and `-g (a // b)`.
     [numpy("remainder", "mod"), aliases("mod")]
     fn remainder(a, b) = REMAINDER {
-        forward { float_remainder: |a, b| a.rem(b);
-            quotients: Remainder; cost: 1.0; }
+        forward { float [quotients]: |a, b| a.rem(b);
+            integer_division: Remainder; cost: 1.0; }
         by a { identity }
-        by b { float_remainder |g, a, b| -g * a.floor_div(b) }
+        by b { float [quotients] |g, a, b| -g * a.floor_div(b) }
     }
     /// The larger operand; NaN if either is NaN. Complex numbers are compared by their real, then their imaginary parts. Derivative: `g` to the larger, or to the NaN; half each at a tie of real numbers.
     [numpy("maximum")]
     fn maximum(a, b) = MAXIMUM {
         complex |z| crate::ops::elementwise::complex::complex_extreme(&crate::ops::elementwise::compare::GREATER_EQUAL, z, 0);
-        forward { float: |a, b| a.max(b); ints_wide: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
+        forward { float: |a, b| a.max(b); ints [avx2]: |a, b| a.max(b); bool: |a, b| a | b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.gt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.gt(a), b.is_nan()), g, R::lit(0.0))) }
     }
@@ -89,17 +89,17 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("minimum")]
     fn minimum(a, b) = MINIMUM {
         complex |z| crate::ops::elementwise::complex::complex_extreme(&crate::ops::elementwise::compare::LESS_EQUAL, z, 0);
-        forward { float: |a, b| a.min(b); ints_wide: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
+        forward { float: |a, b| a.min(b); ints [avx2]: |a, b| a.min(b); bool: |a, b| a & b; cost: 0.22; }
         by a { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(a.lt(b), a.is_nan()), g, R::lit(0.0))) }
         by b { float |g, a, b| R::select(a.ties(b), g * 0.5, R::select(R::mask_or(b.lt(a), b.is_nan()), g, R::lit(0.0))) }
     }
     /// Remainder with the sign of the dividend, as C's `fmod`. Derivatives: `g` and `-g` times the quotient rounded towards zero.
     [numpy("fmod")]
     fn fmod(a, b) = FMOD {
-        forward { float_remainder: |a, b| a.fmod(b);
-            quotients: Fmod; cost: 1.0; }
+        forward { float [quotients]: |a, b| a.fmod(b);
+            integer_division: Fmod; cost: 1.0; }
         by a { identity }
-        by b { float_remainder |g, a, b| { let q = ((a - a.fmod(b)) / b).round(); -g * R::select(q.is_nan(), (a / b).trunc(), q) } }
+        by b { float [quotients] |g, a, b| { let q = ((a - a.fmod(b)) / b).round(); -g * R::select(q.is_nan(), (a / b).trunc(), q) } }
     }
     /// Angle of the point (`b`, `a`). Derivatives: `g b / (a² + b²)` and `-g a / (a² + b²)`.
     [numpy("arctan2"), aliases("atan2")]

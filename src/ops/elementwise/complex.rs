@@ -52,7 +52,7 @@ pub(crate) fn complex_abs(x: &Tensor) -> Result<Tensor> {
 elementwise_specs! {
     /// `a / |a + ib|`: 0 for 0, and beside one infinite part it alone counts.
     fn unit_part(a, b) = UNIT_PART {
-        forward { float_calls: |a, b| {
+        forward { float [calls]: |a, b| {
             let (size, one) = (a.hypot(b), R::lit(1.0));
             let sign = R::select(b.is_infinite(), a / b, one.copysign(a));
             let infinite = R::select(a.is_infinite(), sign, R::lit(0.0));

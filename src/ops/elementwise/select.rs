@@ -66,7 +66,7 @@ fn select_small(
         return None;
     }
     let mask = condition.flat()?;
-    let [a, b] = operands.map(|x| OperandRef::from(x).flat());
+    let [a, b] = operands.map(|x| OperandRef::from(x).flat(condition.size()));
     match Tensor::empty_as(condition.layout(), dtype) {
         Ok(out) => select_flat(mask, [a?, b?], out.flat()?).then_some(Ok(out)),
         Err(error) => Some(Err(error)),
@@ -117,21 +117,21 @@ fn beyond_bound(test: &'static Elementwise, x: &Tensor, bound: &Operand) -> Resu
 elementwise_specs! {
     /// Limited to the range between two others; a bound that is NaN makes NaN. Derivatives: `g` to what the value is.
     fn limited_between(a, b, c) = LIMITED_BETWEEN {
-        forward { cheap: |a, b, c| {
+        forward { float [memory_bound]: |a, b, c| {
             let raised = R::select(R::mask_or(a.lt(b), b.is_nan()), b, a);
             R::select(R::mask_or(raised.gt(c), c.is_nan()), c, raised)
         }; cost: 0.4; }
-        by a { cheap |g, a, b, c| R::select(R::mask_and(R::mask_not(R::mask_or(a.lt(b), b.is_nan())), R::mask_not(R::mask_or(a.gt(c), c.is_nan()))), g, R::lit(0.0)) }
-        by b { cheap |g, a, b, c| R::select(R::mask_and(R::mask_or(a.lt(b), b.is_nan()), R::mask_not(R::mask_or(b.gt(c), c.is_nan()))), g, R::lit(0.0)) }
-        by c { cheap |g, a, b, c| R::select(R::mask_or(R::select(R::mask_or(a.lt(b), b.is_nan()), b, a).gt(c), c.is_nan()), g, R::lit(0.0)) }
+        by a { float [memory_bound] |g, a, b, c| R::select(R::mask_and(R::mask_not(R::mask_or(a.lt(b), b.is_nan())), R::mask_not(R::mask_or(a.gt(c), c.is_nan()))), g, R::lit(0.0)) }
+        by b { float [memory_bound] |g, a, b, c| R::select(R::mask_and(R::mask_or(a.lt(b), b.is_nan()), R::mask_not(R::mask_or(b.gt(c), c.is_nan()))), g, R::lit(0.0)) }
+        by c { float [memory_bound] |g, a, b, c| R::select(R::mask_or(R::select(R::mask_or(a.lt(b), b.is_nan()), b, a).gt(c), c.is_nan()), g, R::lit(0.0)) }
     }
     /// Limited to the range of two numbers; NaN stays. Derivative: `g` inside and at the bounds, 0 outside.
     fn limited(x; low = 0.0, high = 1.0) = LIMITED {
-        forward { cheap: |x; low, high| {
+        forward { float [memory_bound]: |x; low, high| {
             let raised = R::select(x.lt(low), low, x);
             R::select(raised.gt(high), high, raised)
         }; cost: 0.3; }
-        by x { cheap |g, x; low, high| R::select(R::mask_or(x.lt(low), x.gt(high)), R::lit(0.0), g) }
+        by x { float [memory_bound] |g, x; low, high| R::select(R::mask_or(x.lt(low), x.gt(high)), R::lit(0.0), g) }
     }
 }
 

@@ -17,17 +17,17 @@ use crate::tensor::Tensor;
 elementwise_specs! {
     /// Linear interpolation, `a + c (b - a)`. Derivatives: `g (1 - c)`, `g c` and `g (b - a)`.
     fn lerp_(a, b, c) = LERP {
-        forward { complex_ring: |a, b, c| a + c * (b - a); cost: 0.4; }
-        by a { complex_ring |g, c| g * (1.0 - c) }
-        by b { complex_ring |g, c| g * c }
-        by c { complex_ring |g, a, b| g * (b - a) }
+        forward { complex [ring]: |a, b, c| a + c * (b - a); cost: 0.4; }
+        by a { complex [ring] |g, c| g * (1.0 - c) }
+        by b { complex [ring] |g, c| g * c }
+        by c { complex [ring] |g, a, b| g * (b - a) }
     }
     /// `a + value b c`. Derivatives: `g`, `g value c` and `g value b`.
     fn addcmul_(a, b, c; value = 1.0) = ADDCMUL {
-        forward { complex_ring: |a, b, c; value| a + b * c * value; cost: 0.4; }
+        forward { complex [ring]: |a, b, c; value| a + b * c * value; cost: 0.4; }
         by a { identity }
-        by b { complex_ring |g, c; value| g * value * c }
-        by c { complex_ring |g, b; value| g * value * b }
+        by b { complex [ring] |g, c; value| g * value * c }
+        by c { complex [ring] |g, b; value| g * value * b }
     }
     /// `a + value b / c`. Derivatives: `g`, `g value / c` and `-g value b / c²`.
     fn addcdiv_(a, b, c; value = 1.0) = ADDCDIV {

@@ -11,7 +11,7 @@ use crate::array::capture;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
-use crate::kernels::elementwise::{self, apply_flat};
+use crate::kernels::elementwise::{self, MAX_OPERANDS};
 use crate::ops::core::broadcast::{astype, broadcast_to, cast_with_warnings};
 use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
@@ -62,12 +62,12 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
     let (what, remedy) = if x.requires_grad() && x.is_leaf() {
         (
             "a leaf that requires grad cannot be changed in place while recording",
-            "change it under no_grad(), or compute a new tensor",
+            "change it under no_grad(), or compute a new tensor; see docs/when_it_goes_wrong.md",
         )
     } else if x.shows_requiring_leaf() {
         (
             "a view of a leaf that requires grad cannot be changed in place while recording",
-            "change it under no_grad(), or change a clone() of the leaf",
+            "change it under no_grad(), or change a clone() of the leaf; see docs/when_it_goes_wrong.md",
         )
     } else if let Some(both) = x.view_origin().refusal() {
         both
@@ -79,11 +79,7 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Checks every change before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
-    if capture::active() {
-        // The history of a transform that is traced as a whole ends with it.
-        let lasts = !Mode::current().has(TRANSFORM) || capture::began_in_transform();
-        capture::check_write(x.storage(), recorded && lasts)?;
-    }
+    capture::check_write(x.storage(), recorded)?;
     if recorded {
         admit_history(op, x)?;
     }
@@ -319,11 +315,8 @@ pub(super) fn compute_in_place(
         guard(&inputs, dtype, params)?;
     }
     let writing = x.before_write(name)?;
-    let small: Option<SmallVec<[_; 3]>> = inputs.iter().map(|operand| operand.flat()).collect();
-    let done = match (small, x.flat()) {
-        (Some(ins), Some(out)) => apply_flat(op.forward, &ins, out, params),
-        _ => false,
-    };
+    let small = |out| op.run_flat::<MAX_OPERANDS>(&inputs, dtype, out, params);
+    let done = x.flat().is_some_and(small);
     if !done {
         let ins: SmallVec<[_; 3]> = inputs.iter().map(|operand| operand.input()).collect();
         elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);

@@ -7,15 +7,15 @@
 use crate::array::{ShapeVec, afford, broadcast_shapes};
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims, swap_axes};
-use crate::ops::core::elementwise::binary;
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arithmetic::conjugated;
-use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
 use crate::ops::product::matmul::product;
 use crate::tensor::Tensor;
 use crate::threads::spare_threads;
 
-pub(super) use crate::ops::elementwise::arithmetic::negative;
+pub(super) use crate::ops::elementwise::arithmetic::{
+    add, multiply as mul, negative, subtract as sub,
+};
 
 /// Casts the operand to an inexact dtype; fails with fewer than two axes.
 pub(super) fn matrices(op: &'static str, x: &Tensor) -> Result<Tensor> {
@@ -88,18 +88,6 @@ pub(super) fn h(x: &Tensor) -> Result<Tensor> {
 
 pub(super) fn mm(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     product(a, b)
-}
-
-pub(super) fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&MULTIPLY, a, b)
-}
-
-pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&ADD, a, b)
-}
-
-pub(super) fn sub(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&SUBTRACT, a, b)
 }
 
 /// `x - xᴴ`.

@@ -85,13 +85,12 @@ fn solution(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// several at a time.
 const MIN_ROWS_TO_SAVE_FACTORS: usize = 9;
 
-/// As `solution`, saving the factors (in double precision) for the backward. With create_graph, the
+/// As `solution`, saving the factors for the backward. With create_graph, the
 /// backward solves again, because factors are not differentiable.
 fn solution_saving_factors(a: &Tensor, b: &Tensor, out: Tensor) -> Result<Tensor> {
-    let dtype = if a.dtype().is_complex() { DType::C128 } else { DType::F64 };
     let order_dims: ShapeVec = batch_dims(a).iter().copied().chain([rows(a)]).collect();
     let (factors, order) =
-        (Tensor::empty(a.shape(), dtype)?, Tensor::empty(&order_dims, DType::I64)?);
+        (Tensor::empty(a.shape(), a.dtype())?, Tensor::empty(&order_dims, DType::I64)?);
     let views = (factors.view_mut(), order.view_mut());
     kernels::linalg::solve_with_factors(
         (a.view_of(), b.view_of()),

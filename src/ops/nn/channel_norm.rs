@@ -7,16 +7,16 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::normalize::{check_eps, composed_normalize, mul, normalize_rows, shape_error};
+use super::normalize::{check_eps, composed_normalize, normalize_rows, shape_error};
 use crate::array::{Layout, ShapeVec};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{as_real_float, astype, permute_axes, reshape_dims, sum_over};
-use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
-use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, add, multiply, subtract};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::inplace::methods::{Overwrite, overwrite};
 use crate::ops::reduce::reductions::mean_over;
@@ -61,14 +61,14 @@ fn composed_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let channels = &x.shape()[1..3];
     cx.give_with(0, |cx| {
         let h = if p.weight {
-            mul(g, &reshape_dims(&cx.saved(1)?, &[channels[0], channels[1], 1])?)?
+            multiply(g, &reshape_dims(&cx.saved(1)?, &[channels[0], channels[1], 1])?)?
         } else {
             g.clone()
         };
         let axes = p.statistic_axes(h.ndim());
-        let slope = mul(&y, &mean_over(&mul(&h, &y)?, &axes, true)?)?;
-        let rest = binary(&SUBTRACT, &h, &slope)?;
-        mul(&binary(&SUBTRACT, &rest, &mean_over(&h, &axes, true)?)?, &r)
+        let slope = multiply(&y, &mean_over(&multiply(&h, &y)?, &axes, true)?)?;
+        let rest = subtract(&h, &slope)?;
+        multiply(&subtract(&rest, &mean_over(&h, &axes, true)?)?, &r)
     })?;
     let by_channel = |terms: &Tensor| {
         let sum = sum_over(terms, &[from_end(terms, 4), from_end(terms, 1)], false)?;
@@ -77,7 +77,7 @@ fn composed_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
         reshape_dims(&sum, &dims)
     };
     if p.weight {
-        cx.give_with(1, |_| by_channel(&mul(g, &y)?))?;
+        cx.give_with(1, |_| by_channel(&multiply(g, &y)?))?;
     }
     if p.bias {
         cx.give_with(p.bias_input(), |_| by_channel(g))?;
@@ -169,10 +169,10 @@ fn normalize_channels(
 fn affine(y: Tensor, weight: Option<Tensor>, bias: Option<Tensor>) -> Result<Tensor> {
     let mut out = y;
     if let Some(weight) = weight {
-        out = mul(&out, &weight)?;
+        out = multiply(&out, &weight)?;
     }
     match bias {
-        Some(bias) => binary(&ADD, &out, &bias),
+        Some(bias) => add(&out, &bias),
         None => Ok(out),
     }
 }
@@ -274,7 +274,7 @@ pub(super) fn batch_norm(
     let [Some(mean), Some(var), weight, bias] = given else { unreachable!("both are given") };
     let mut scale = rsqrt(&binary_scalar(&ADD, &var, Scalar::Float(eps))?)?;
     if let Some(weight) = weight {
-        scale = mul(&scale, &weight)?;
+        scale = multiply(&scale, &weight)?;
     }
     scale_channels(&cast, &mean, &scale, bias.as_ref())
 }
@@ -323,7 +323,7 @@ fn update_running(running: Option<&Tensor>, value: &Tensor, momentum: f64) -> Re
     };
     let old = binary_scalar(&MULTIPLY, &running.detach(), Scalar::Float(1.0 - momentum))?;
     let new = binary_scalar(&MULTIPLY, &astype(value, running.dtype())?, Scalar::Float(momentum))?;
-    overwrite("batch_norm", running, &binary(&ADD, &old, &new)?, Overwrite::ComputedHere)
+    overwrite("batch_norm", running, &add(&old, &new)?, Overwrite::ComputedHere)
 }
 
 /// Updates the running mean and (unbiased) variance with those of a batch of `count` values per
@@ -373,13 +373,13 @@ fn scale_channels_gradient(bias: &bool, g: Tensor, cx: &mut Cx<'_>) -> Result<()
     let column = |p: Tensor| reshape_dims(&p, &[p.size(), 1]);
     let by_channel =
         |terms: &Tensor| sum_over(terms, &[from_end(terms, 3), from_end(terms, 1)], false);
-    cx.give_with(0, |cx| mul(&g, &column(cx.saved(2)?)?))?;
+    cx.give_with(0, |cx| multiply(&g, &column(cx.saved(2)?)?))?;
     cx.give_with(1, |cx| {
-        let sum = mul(&by_channel(&g)?, &cx.saved(2)?)?;
+        let sum = multiply(&by_channel(&g)?, &cx.saved(2)?)?;
         binary_scalar(&MULTIPLY, &sum, Scalar::Float(-1.0))
     })?;
     cx.give_with(2, |cx| {
-        by_channel(&mul(&g, &binary(&SUBTRACT, &cx.saved(0)?, &column(cx.saved(1)?)?)?)?)
+        by_channel(&multiply(&g, &subtract(&cx.saved(0)?, &column(cx.saved(1)?)?)?)?)
     })?;
     if *bias {
         cx.give_with(3, |_| by_channel(&g))?;

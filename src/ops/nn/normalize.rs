@@ -9,17 +9,13 @@ use super::channel_norm::RunningStats;
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
-use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::{Ints, Scalar};
 use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
-use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{ADD, multiply, subtract};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::reduce::reductions::mean_over;
 use crate::tensor::Tensor;
-
-pub(super) fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&MULTIPLY, a, b)
-}
 
 /// Normalises over some axes in tensor operations; also returns the reciprocal deviations. For
 /// higher derivatives.
@@ -29,11 +25,10 @@ pub(super) fn composed_normalize(
     eps: f64,
     centred: bool,
 ) -> Result<(Tensor, Tensor)> {
-    let centre =
-        if centred { binary(&SUBTRACT, x, &mean_over(x, axes, true)?)? } else { x.clone() };
-    let square = mean_over(&mul(&centre, &centre)?, axes, true)?;
+    let centre = if centred { subtract(x, &mean_over(x, axes, true)?)? } else { x.clone() };
+    let square = mean_over(&multiply(&centre, &centre)?, axes, true)?;
     let r = rsqrt(&binary_scalar(&ADD, &square, Scalar::Float(eps))?)?;
-    Ok((mul(&centre, &r)?, r))
+    Ok((multiply(&centre, &r)?, r))
 }
 
 /// Parameters of the backward; weight and bias follow `x` among the inputs.
@@ -64,16 +59,16 @@ fn composed_gradient(p: &Params, g: &Tensor, cx: &mut Cx<'_>) -> Result<()> {
     let (y, r) = composed_normalize(&cx.saved(0)?, &[1], p.eps, p.centred)?;
     let (row, column) = (from_end(g, 2), from_end(g, 1));
     cx.give_with(0, |cx| {
-        let h = if p.weight { mul(g, &cx.saved(1)?)? } else { g.clone() };
-        let mean = mean_over(&mul(&h, &y)?, &[column], true)?;
-        let mut slope = binary(&SUBTRACT, &h, &mul(&y, &mean)?)?;
+        let h = if p.weight { multiply(g, &cx.saved(1)?)? } else { g.clone() };
+        let mean = mean_over(&multiply(&h, &y)?, &[column], true)?;
+        let mut slope = subtract(&h, &multiply(&y, &mean)?)?;
         if p.centred {
-            slope = binary(&SUBTRACT, &slope, &mean_over(&h, &[column], true)?)?;
+            slope = subtract(&slope, &mean_over(&h, &[column], true)?)?;
         }
-        mul(&slope, &r)
+        multiply(&slope, &r)
     })?;
     if p.weight {
-        cx.give_with(1, |_| sum_over(&mul(g, &y)?, &[row], false))?;
+        cx.give_with(1, |_| sum_over(&multiply(g, &y)?, &[row], false))?;
     }
     if p.bias {
         cx.give_with(p.bias_input(), |_| sum_over(g, &[row], false))?;

@@ -5,35 +5,22 @@
 
 use crate::error::Result;
 use crate::ops::core::broadcast::{reshape_dims, sum_over, swap_axes};
-use crate::ops::core::elementwise::binary;
 use crate::ops::core::structured::{Cx, batched_dims};
 use crate::ops::core::view::slice_axis;
-use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, SUBTRACT};
+use crate::ops::elementwise::arithmetic::{add, multiply, subtract};
 use crate::ops::nn::recurrent::StepOrder;
 use crate::ops::product::matmul::product;
 use crate::ops::shape::join::{join, stack};
 use crate::tensor::Tensor;
 
-fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&ADD, a, b)
-}
-
-fn sub(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&SUBTRACT, a, b)
-}
-
-fn mul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    binary(&MULTIPLY, a, b)
-}
-
 /// `s (1 - s) g`: backward of a sigmoid with value `s`.
 fn sigmoid_backward(s: &Tensor, g: &Tensor) -> Result<Tensor> {
-    mul(&sub(s, &mul(s, s)?)?, g)
+    multiply(&subtract(s, &multiply(s, s)?)?, g)
 }
 
 /// `(1 - y²) g`: backward of a tanh with value `y`.
 fn tanh_backward(y: &Tensor, g: &Tensor) -> Result<Tensor> {
-    sub(g, &mul(&mul(y, y)?, g)?)
+    subtract(g, &multiply(&multiply(y, y)?, g)?)
 }
 
 /// Gate `k` of the last axis, which holds gates of `n` elements.
@@ -79,9 +66,9 @@ fn lstm_forward(order: StepOrder, [x, h, weight, c]: [&Tensor; 4]) -> Result<Vec
         let z = add(&x.select(0, order.time_index(k) as isize)?, &product(&h, &weight_t)?)?;
         let (i, f) = (gate(&z, 0, n)?.sigmoid()?, gate(&z, 1, n)?.sigmoid()?);
         let (new, o) = (gate(&z, 2, n)?.tanh()?, gate(&z, 3, n)?.sigmoid()?);
-        let cells = add(&mul(&f, &c)?, &mul(&i, &new)?)?;
+        let cells = add(&multiply(&f, &c)?, &multiply(&i, &new)?)?;
         let u = cells.tanh()?;
-        let state = mul(&o, &u)?;
+        let state = multiply(&o, &u)?;
         steps.push(LstmStep { h, c, gates: [i, f, new, o], u });
         (h, c) = (state, cells);
     }
@@ -100,17 +87,17 @@ pub(super) fn lstm_composed(order: StepOrder, cx: &mut Cx<'_>) -> Result<()> {
         let [i, f, new, o] = &step.gates;
         let gh = add_carried(g.as_ref(), front, order.time_index(k), to_h)?;
         let gc = add_carried(g_cells.as_ref(), front, order.time_index(k), to_c)?;
-        let gc = add(&gc, &tanh_backward(&step.u, &mul(o, &gh)?)?)?;
+        let gc = add(&gc, &tanh_backward(&step.u, &multiply(o, &gh)?)?)?;
         let slope = join(
             &[
-                sigmoid_backward(i, &mul(new, &gc)?)?,
-                sigmoid_backward(f, &mul(&step.c, &gc)?)?,
-                tanh_backward(new, &mul(i, &gc)?)?,
-                sigmoid_backward(o, &mul(&step.u, &gh)?)?,
+                sigmoid_backward(i, &multiply(new, &gc)?)?,
+                sigmoid_backward(f, &multiply(&step.c, &gc)?)?,
+                tanh_backward(new, &multiply(i, &gc)?)?,
+                sigmoid_backward(o, &multiply(&step.u, &gh)?)?,
             ],
             front + 1,
         )?;
-        to_c = mul(f, &gc)?;
+        to_c = multiply(f, &gc)?;
         to_h = product(&slope, &weight)?;
         to_weight = accumulate_weight(to_weight, &slope, &step.h)?;
         slopes.push(slope);
@@ -140,8 +127,8 @@ fn gru_forward(order: StepOrder, [x, h, weight, bias]: [&Tensor; 4]) -> Result<V
         let r = add(&gate(&x, 0, n)?, &gate(&p, 0, n)?)?.sigmoid()?;
         let z = add(&gate(&x, 1, n)?, &gate(&p, 1, n)?)?.sigmoid()?;
         let m = add(&gate(&p, 2, n)?, &bias)?;
-        let new = add(&gate(&x, 2, n)?, &mul(&r, &m)?)?.tanh()?;
-        let state = add(&new, &mul(&z, &sub(&h, &new)?)?)?;
+        let new = add(&gate(&x, 2, n)?, &multiply(&r, &m)?)?.tanh()?;
+        let state = add(&new, &multiply(&z, &subtract(&h, &new)?)?)?;
         steps.push(GruStep { h, gates: [r, z, new, m] });
         h = state;
     }
@@ -159,10 +146,10 @@ pub(super) fn gru_composed(order: StepOrder, cx: &mut Cx<'_>) -> Result<()> {
     for (k, step) in gru_forward(order, [&x, &h, &weight, &bias])?.iter().enumerate().rev() {
         let [r, z, new, m] = &step.gates;
         let gh = add_carried(g.as_ref(), front, order.time_index(k), to_h)?;
-        let to_previous = mul(z, &gh)?;
-        let to_new = tanh_backward(new, &sub(&gh, &to_previous)?)?;
-        let to_z = sigmoid_backward(z, &mul(&sub(&step.h, new)?, &gh)?)?;
-        let (to_r, to_m) = (sigmoid_backward(r, &mul(m, &to_new)?)?, mul(r, &to_new)?);
+        let to_previous = multiply(z, &gh)?;
+        let to_new = tanh_backward(new, &subtract(&gh, &to_previous)?)?;
+        let to_z = sigmoid_backward(z, &multiply(&subtract(&step.h, new)?, &gh)?)?;
+        let (to_r, to_m) = (sigmoid_backward(r, &multiply(m, &to_new)?)?, multiply(r, &to_new)?);
         let slope = join(&[to_r.clone(), to_z.clone(), to_m.clone()], front + 1)?;
         to_h = add(&to_previous, &product(&slope, &weight)?)?;
         to_weight = accumulate_weight(to_weight, &slope, &step.h)?;

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::kernels::index::{ScatterReduction, WriteMode};
 use crate::ops::core::broadcast::{astype, permute_axes, reshape_dims, select_by_mask};
 use crate::ops::core::elementwise::{binary, binary_scalar};
+use crate::ops::core::f16::widen;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::row_indices::{RowIndices, add_rows, clear_rows, scatter_rows};
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, FLOOR_DIVIDE, MULTIPLY};
@@ -147,7 +148,7 @@ fn reduce_elements(
     reshape_dims(&reduce_into_rows(op, how, &flat, &row_targets, &rows, include_self)?, x.shape())
 }
 
-/// `x` with the elements at the indices multiplied by values.
+/// `x` with the elements at the indices multiplied by values; float16 is computed in float32.
 fn multiply_elements(
     op: &'static str,
     x: &Tensor,
@@ -155,7 +156,8 @@ fn multiply_elements(
     index: &Tensor,
     src: &Operand,
 ) -> Result<Tensor> {
-    reduce_elements(op, Reduce::Prod, x, axis, index, src, true)
+    let product = reduce_elements(op, Reduce::Prod, &widen(x)?, axis, index, src, true)?;
+    astype(&product, x.dtype())
 }
 
 crate::operations! { family "along an axis";

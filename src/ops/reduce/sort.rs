@@ -103,7 +103,7 @@ fn other_rows(a: &Tensor, v: &Tensor) -> Box<Error> {
 
 crate::operations! { family "ordering";
     /// The elements in ascending order along an axis (None: flattened), or descending; a NaN is above every number. Derivative: `g` back to where each came from.
-    [numpy("sort"), ignores(("stable", None), ("kind", None)), ambiguous(&TWO_RESULTS)]
+    [numpy("sort"), no_method, ignores(("stable", None), ("kind", None)), ambiguous(&TWO_RESULTS)]
     fn sort(x: Tensor, axis: Option<isize> = Some(-1), descending: bool = false) -> Tensor {
         sort_values("sort", x, axis, descending)
     }
@@ -117,7 +117,7 @@ crate::operations! { family "ordering";
         Ok(order.underived([x].into_iter()))
     }
     /// The elements along an axis such that those at `kth` are where sorting puts them. Derivative: `g` back to where each came from.
-    [numpy("partition")]
+    [numpy("partition"), no_method]
     fn partition(x: Tensor, kth: Ints, axis: Option<isize> = Some(-1)) -> Tensor {
         let (line, at) = line("partition", x, axis)?;
         let n = line.shape()[at] as i64;

@@ -174,17 +174,17 @@ crate::operations! { family "creation";
         x.copied("clone").map(|copy| copy.with_kind_of(x))
     }
     /// Zeros of the same shape and dtype.
-    [numpy("zeros_like"), constant, memory]
+    [numpy("zeros_like"), core_function("_zeros_like"), constant, memory]
     fn zeros_like(x: Tensor, dtype: Option<DType> = None) -> Tensor {
         Tensor::zeros(x.shape(), dtype.unwrap_or(x.dtype()))
     }
     /// Ones of the same shape and dtype.
-    [numpy("ones_like"), constant, memory]
+    [numpy("ones_like"), core_function("_ones_like"), constant, memory]
     fn ones_like(x: Tensor, dtype: Option<DType> = None) -> Tensor {
         Tensor::ones(x.shape(), dtype.unwrap_or(x.dtype()))
     }
     /// One repeated number of the same shape and dtype.
-    [numpy("full_like"), constant, memory]
+    [numpy("full_like"), core_function("_full_like"), no_method, constant, memory]
     fn full_like(x: Tensor, fill_value: Scalar, dtype: Option<DType> = None) -> Tensor {
         full_cast(x.shape(), fill_value, dtype.unwrap_or(x.dtype()))
     }

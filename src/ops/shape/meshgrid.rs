@@ -62,7 +62,7 @@ crate::operations! { family "arrangement";
         map_each(tensors, at_least_3d)
     }
     /// The coordinates of a grid from those of its axes: `indexing` is `"xy"` (the first two axes exchanged) or `"ij"`.
-    [numpy("meshgrid")]
+    [numpy("meshgrid"), core_function("_meshgrid")]
     fn meshgrid(tensors: Variadic, indexing: String = "xy".to_owned(), sparse: bool = false, copy: bool = true) -> OneOrTuple {
         let exchanged = match indexing.as_str() {
             "xy" => tensors.len() > 1,

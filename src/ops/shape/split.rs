@@ -220,7 +220,7 @@ const PARTS_OR_INDICES: Ambiguous = Ambiguous {
 
 crate::operations! { family "splitting";
     /// `n` equal parts, or the parts between the indices given; views. Refused when `n` does not divide the axis. Derivative: the parts' gradients joined.
-    [numpy("split"), ambiguous(&PARTS_OR_INDICES)]
+    [numpy("split"), no_method, ambiguous(&PARTS_OR_INDICES)]
     fn split(x: Tensor, indices_or_sections: Tensor, axis: isize = 0) -> Vec<Tensor> {
         divide("split", x, indices_or_sections, axis, false)
     }

@@ -113,7 +113,7 @@ def test_an_operand_may_be_the_receiver_or_share_its_memory(n: int) -> None:
 def test_the_registry_says_which_methods_there_are() -> None:
     names = {f"{n}_" for row in REGISTRY.values() if row["in_place"] for n in row["aliases"]}
     names |= {f"{row['name']}_" for row in REGISTRY.values() if row["in_place"]}
-    wanted = """add_ sub_ mul_ div_ pow_ neg_ exp_ sin_ sqrt_ tanh_ relu_ clamp_ masked_fill_
+    wanted = """add_ sub_ mul_ divide_ pow_ neg_ exp_ sin_ sqrt_ tanh_ relu_ clamp_ masked_fill_
         index_add_ abs_ sigmoid_ log_ reciprocal_ scatter_ round_ floor_ cumsum_ tril_ lerp_
         swapaxes_"""
     assert set(wanted.split()) <= names

@@ -1,6 +1,6 @@
-"""Compositions of calculus and element-wise mathematics: `gradient`, `correlate`, `linspace`, …
+"""Composed functions of calculus and element-wise mathematics: `gradient`, `correlate`, …
 
-Invariant: what decides a branch is read from detached values.
+Invariant: values that decide a branch are detached.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ferrograd._dispatch.composed.registration import (
     same_kind,
     values,
 )
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import shape_of, zeros_like
 from ferrograd.errors import DTypeError
 
 
@@ -146,14 +146,14 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """Evenly spaced numbers between two ends, by NumPy's steps: every rounding is its own."""
+    """Evenly spaced numbers between two ends, with NumPy's order of operations and rounding."""
     (num,) = shape_of("numpy.linspace", (num,))
     kind = np.result_type(*map(_weak, (start, stop)), 0.0)
     first, last = (asarray(x).astype(kind) for x in (start, stop))
     span, parts = last - first, num - 1 if endpoint else num
     count = np.arange(num, dtype=kind).reshape((num,) + (1,) * span.ndim)
     if parts > 0:
-        # NumPy divides complex numbers by multiplying with the reciprocal.
+        # NumPy divides complex numbers by multiplication with the reciprocal.
         step = span * (np.ones((), kind).real / parts) if kind.kind == "c" else span / parts
         # A step that underflows would be lost in the product.
         lost = _core.any(_core.equal(step, 0.0))
@@ -168,12 +168,12 @@ def linspace(
 
 
 def _weak(x: Any) -> Any:
-    """What NumPy promotes a value by: a number of Python's itself, else the dtype."""
+    """The operand of NumPy's promotion: a Python number itself, else the dtype."""
     return x if type(x) in (int, float, complex) else asarray(x).dtype
 
 
 def _placed(name: str, made: Tensor, axis: int, dtype: Any) -> Tensor:
-    """Samples along an axis, in a dtype; whole numbers are those below."""
+    """Samples along an axis, in a dtype; for integer dtypes they are rounded down."""
     made = _core.moveaxis(made, 0, axis) if axis else made
     if dtype is None:
         return made
@@ -246,17 +246,17 @@ def frexp(x: Any) -> tuple[Tensor, Tensor]:
     """Mantissa and exponent; the derivative of the mantissa is `g / 2^exponent`."""
     x = _floats_as("frexp", x)
     exponent = _exponent(x.detach())
-    # In two halves, for 2^-exponent alone may be beyond the largest number.
+    # In two halves, because 2^-exponent may overflow.
     half = -exponent // 2
     scales = (_core.exp2(power.astype(x.dtype)) for power in (half, -exponent - half))
     return x * next(scales) * next(scales), exponent
 
 
 def _exponent(x: Tensor) -> Tensor:
-    """The exponents of floats, read from their bits so that a program finds them anew."""
+    """The exponents of floats, computed from their bits, so that a compiled function can do it."""
     info = np.finfo(x.dtype)
     digits, kind = info.nmant, np.dtype(f"int{info.bits}")
-    # Of the smallest numbers the bits tell the exponent after a scaling.
+    # Subnormal numbers are scaled first.
     small = _core.abs(x) < info.smallest_normal
     bits = _core.where(small, x * 2.0 ** (digits + 1), x).view(kind)
     biased = (bits >> digits) & (2**info.nexp - 1)
@@ -270,7 +270,7 @@ def _exponent(x: Tensor) -> Tensor:
 @composes("ldexp")
 def ldexp(x1: Any, x2: Any) -> Any:
     """`x1 * 2**x2` for integers `x2`, rounded once."""
-    # A Python number has no precision of its own.
+    # A Python number has no dtype.
     weak = isinstance(x1, int | float)
     first, x1, n = x1, asarray(x1), asarray(x2)
     if x1.dtype.kind == "c":
@@ -282,7 +282,7 @@ def ldexp(x1: Any, x2: Any) -> Any:
         powers.append(_core.clip(left, low, high))
         left = left - powers[-1]
     out = x1.astype(kind)
-    # The largest step comes last: only it may round. Powers of two are exact.
+    # The largest step comes last, because only it may round. Powers of two are exact.
     for power in reversed(powers):
         out = out * _core.exp2(power.astype(kind))
     return out
@@ -311,14 +311,14 @@ def isrealobj(x: Any) -> bool:
 
 @composes("real_if_close")
 def real_if_close(a: Any, tol: Any = 100) -> Tensor:
-    """The real part, where all imaginary ones are within `tol` units of the last place of zero."""
+    """The real part, if all imaginary parts are at most `tol` times the machine epsilon."""
     a = asarray(a)
     return a if np.iscomplexobj(np.real_if_close(values(a), tol)) else _core.real(a)
 
 
 @composes("sort_complex")
 def sort_complex(a: Any) -> Any:
-    """The elements in order, as complex numbers."""
+    """The sorted elements, as complex numbers."""
     made = _core.sort(asarray(a), -1)
     if made.dtype.kind == "c":
         return made
@@ -327,7 +327,7 @@ def sort_complex(a: Any) -> Any:
 
 @composes("float_power")
 def float_power(x1: Any, x2: Any) -> Any:
-    """`x1 ** x2` in float64 or complex128, whatever the dtypes."""
+    """`x1 ** x2` in float64 or complex128, for all dtypes."""
     x1, x2 = asarray(x1), asarray(x2)
     dtype = np.complex128 if "c" in (x1.dtype.kind, x2.dtype.kind) else np.float64
     return _core.power(x1.astype(dtype), x2.astype(dtype))
@@ -340,7 +340,7 @@ def fabs(x: Any) -> Any:
 
 
 def _floats_as(name: str, x: Any) -> Tensor:
-    """Floats of the dtype that NumPy's function makes of integers."""
+    """Floats in the dtype that NumPy's function returns for integers."""
     x = asarray(x)
     if x.dtype.kind in "biu":
         made = getattr(np, name)(np.zeros(0, x.dtype))
@@ -352,7 +352,7 @@ def _floats_as(name: str, x: Any) -> Tensor:
 def empty_like(prototype: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Tensor:
     """A tensor of the same shape and dtype."""
     refuse("empty_like", **{k: v for k, v in kwargs.items() if k == "shape"})
-    return _core.zeros_like(asarray(prototype), dtype)
+    return zeros_like(asarray(prototype), dtype=dtype)
 
 
 refuses(

@@ -28,15 +28,15 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
         raise GraphCutError(
             f"numpy.{name}: the result would silently leave the graph of a tensor that requires"
             " grad; make the array with ferrograd.numpy (import ferrograd.numpy as np), use"
-            " where(), or pass t.detach()"
+            " where(), or pass t.detach(); see docs/when_it_goes_wrong.md"
         )
     return False
 
 
 def _of_target(name: str, target: Any, source: Any) -> Any:
-    """Numbers and lists in the target's dtype, which refuses what it does not hold, as in NumPy.
+    """Numbers and lists in the target's dtype; values that do not fit raise, as in NumPy.
 
-    Arrays and tensors stay as they are, and so do lists that hold tensors.
+    Arrays, tensors, and lists of tensors are returned unchanged.
     """
     if not isinstance(target, Tensor) or isinstance(source, Tensor | np.ndarray):
         return source
@@ -53,7 +53,7 @@ def _of_target(name: str, target: Any, source: Any) -> Any:
 
 @composes("copyto")
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """Writes the source to the target, where the mask holds."""
+    """Writes the source to the target where the mask is true."""
     if casting != "unsafe" and isinstance(dst, Tensor) and not isinstance(src, bool | int):
         kind = src.dtype if hasattr(src, "dtype") else asarray(src).dtype
         if not np.can_cast(kind, dst.dtype, casting):
@@ -74,7 +74,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 @composes("putmask")
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Writes values, repeated as often as needed, where the mask holds."""
+    """Writes values, repeated as necessary, where the mask is true."""
     values = _of_target("putmask", a, values)
     if not _target("putmask", a, values):
         np.putmask(a, _plain(mask), _plain(values))
@@ -87,14 +87,14 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 @composes("place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Writes values in turn to the places where the mask holds."""
+    """Writes values, one after the other, where the mask is true."""
     vals = _of_target("place", arr, vals)
     if not _target("place", arr, vals):
         np.place(arr, _plain(mask), _plain(vals))
         return
     flat, chosen = asarray(vals).reshape(-1), _mask("place", arr, mask)
     if len(flat):
-        # What is taken for a place where the mask does not hold is not written.
+        # Values for positions where the mask is false are not written.
         number = _core.cumsum(chosen.reshape(-1)) - 1
         turns = flat if len(flat) == 1 else flat[number % len(flat)].reshape(arr.shape)
         arr[...] = _core.where(chosen, _real_for(arr, turns), arr)
@@ -103,7 +103,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 
 def _mask(name: str, target: Tensor, mask: Any) -> Tensor:
-    """A mask in the shape of the target: NumPy only compares the numbers of elements."""
+    """A mask with the shape of the target: NumPy only compares the numbers of elements."""
     made: Tensor = asarray(mask)
     if made.numel() != target.numel():
         raise ShapeError(
@@ -115,7 +115,7 @@ def _mask(name: str, target: Tensor, mask: Any) -> Tensor:
 
 @composes("put")
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
-    """Writes values in turn to places of the flattened array."""
+    """Writes values, one after the other, to positions of the flattened array."""
     places = np.arange(math.prod(np.shape(a))).take(np.ravel(_plain(ind)), mode=mode)
     _write("put", a, places, v)
 
@@ -135,7 +135,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 @composes("put_along_axis")
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    """Writes values to places along an axis."""
+    """Writes values to positions along an axis."""
     values = _of_target("put_along_axis", arr, values)
     if not _target("put_along_axis", arr, values):
         np.put_along_axis(arr, _plain(indices), _plain(values), axis)
@@ -158,7 +158,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write(name: str, target: Any, places: Any, source: Any) -> None:
-    """Writes elements of the source, taken in turn, to places of the flattened target."""
+    """Writes elements of the source, one after the other, to positions of the flattened target."""
     source = _of_target(name, target, source)
     recorded = _target(name, target, source)
     flat = asarray(source).reshape(-1) if recorded else np.ravel(_plain(source))

@@ -33,7 +33,7 @@ def _given(x: Any, dtype: Any) -> tuple[Tensor, Any]:
 
 
 def _centred(x: Tensor, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """The elements less their mean, 0 where the mask fails; that mean; how many elements hold."""
+    """The elements minus their mean (0 where the mask is false), the mean, and the count."""
     chosen = _core.broadcast_to(_core.asarray(where), x.shape)
     # A real number, which widens no mean.
     real = np.zeros(0, np.result_type(dtype, np.float32)).real.dtype
@@ -45,7 +45,7 @@ def _centred(x: Tensor, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tens
 def masked_mean(
     where: Any, x: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
-    """The mean over the elements where a mask holds."""
+    """The mean over the elements where a mask is true."""
     x, dtype = _given(x, dtype)
     return _shaped(_centred(x, where, axis, dtype)[1], axis, keepdims).astype(dtype)
 
@@ -53,7 +53,7 @@ def masked_mean(
 def masked_var(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
-    """The variance over the elements where a mask holds."""
+    """The variance over the elements where a mask is true."""
     x, dtype = _given(x, dtype)
     gap, _, n = _centred(x, where, axis, dtype)
     squares = (gap * gap.conj()).real if dtype.kind == "c" else gap * gap
@@ -65,7 +65,7 @@ def masked_var(
 def masked_std(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
-    """The deviation over the elements where a mask holds: a norm, smooth where all are equal."""
+    """The standard deviation where a mask is true; differentiable for equal elements."""
     x, dtype = _given(x, dtype)
     gap, _, n = _centred(x, where, axis, dtype)
     length = _core._namespaces["linalg"]["vector_norm"](gap, axis=axis, keepdims=True)
@@ -74,7 +74,7 @@ def masked_std(
 
 
 def _floats_refused(name: str, x: Any, dtype: Any) -> Tensor:
-    """The operand of a function that passes over NaN, which an integer dtype cannot hold."""
+    """The operand of a function that ignores NaN; integer dtypes have none."""
     given = _core.asarray(x)
     if name.startswith("nan") and given.dtype.kind == "f":
         raise ArgumentTypeError(f"numpy.{name}: {dtype} of {given.dtype}; give a float dtype")

@@ -1,7 +1,7 @@
-"""NumPy functions whose result has no derivative by nature: masks, positions, shapes, texts.
+"""NumPy functions whose results have no derivative: masks, positions, shapes, strings.
 
-They run on detached values, whatever requires grad. Invariant: arrays that they give come as
-tensors, everything else as NumPy gives it.
+They run on detached values, even if arguments require grad. Invariant: array results become
+tensors; other results are NumPy's.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _enter(path: str) -> None:
 
 
 def _parameters(theirs: Any) -> Iterable[str]:
-    """The names of a function's parameters, where it tells them."""
+    """The names of a function's parameters, if it has a signature."""
     try:
         return inspect.signature(theirs).parameters
     except ValueError:
@@ -56,7 +56,7 @@ def _parameters(theirs: Any) -> Iterable[str]:
 
 
 def _enter_shaped(path: str) -> None:
-    """A function that looks at the shape of its argument alone."""
+    """A function that reads only the shape of its argument."""
     theirs = numpy_function(path)
 
     def apply(arr: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Compositions on polynomials as vectors of coefficients, highest power first.
+"""Composed functions of polynomials, which are vectors of coefficients, highest power first.
 
-Invariant: lengths are those that NumPy gives.
+Invariant: results have the lengths of NumPy's results.
 """
 
 from __future__ import annotations
@@ -148,13 +148,18 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     x = x.astype(np.promote_types(x.dtype, int))
     if x.ndim != 1:
         raise ShapeError(f"numpy.vander: x has {x.ndim} dimensions; give a vector")
-    rows, count = shape_of("numpy.vander", (len(x), len(x) if N is None else N))
-    ones = asarray(np.ones((rows, min(count, 1)), x.dtype))
+    (count,) = shape_of("numpy.vander", (len(x) if N is None else N,))
+    made = powers(x, count)
+    return made if increasing else made.flip(1)
+
+
+def powers(x: Tensor, count: int) -> Tensor:
+    """The powers 0 to `count` - 1 of each element in a further axis, by running products."""
+    ones = asarray(np.ones((*x.shape, min(count, 1)), x.dtype))
     if count < 2:
         return ones
-    powers = _core.cumprod(x[:, None].expand(rows, count - 1), 1)
-    made = concatenate([ones, powers], 1)
-    return made if increasing else made.flip(1)
+    rising = _core.cumprod(x[..., None].expand((*x.shape, count - 1)), -1)
+    return concatenate([ones, rising.astype(x.dtype)], -1)
 
 
 @composes("polyfit")

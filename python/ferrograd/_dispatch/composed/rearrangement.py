@@ -16,7 +16,7 @@ from ferrograd._tensor.pytree import check_depth
 
 
 def rearranged(sources: Sequence[Tensor], arrange: Callable[..., Any]) -> Tensor:
-    """What `arrange` makes of the elements, which it sees as their numbers."""
+    """The elements rearranged by `arrange`, which is called with their indices."""
     numbers, start = [], 0
     for source in sources:
         count = source.numel()
@@ -38,7 +38,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
 
 @composes("insert")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
-    """The values before the given places."""
+    """Inserts values before the given positions."""
     arr, values = asarray(arr), asarray(values)
     if values.dtype != arr.dtype:
         if values.requires_grad and arr.dtype.kind not in "fc":
@@ -55,7 +55,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
 
 @composes("delete")
 def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
-    """The elements without those at the given places."""
+    """The elements without those at the given positions."""
     if isinstance(obj, Tensor):
         obj = obj.numpy()
     return rearranged([asarray(arr)], lambda a: np.delete(a, obj, axis))
@@ -97,7 +97,7 @@ def block(arrays: Any) -> Tensor:
 
 @composes("ix_")
 def ix_(*args: Any) -> tuple[Any, ...]:
-    """Each vector along an axis of its own: an open grid, of masks the places where they hold."""
+    """An open grid with one axis for each vector; a mask gives the indices of its true elements."""
 
     def line(k: int, arg: Any) -> Any:
         if np.ndim(arg) != 1:
@@ -122,7 +122,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Tensor
 
 @composes("extract")
 def extract(condition: Any, arr: Any) -> Tensor:
-    """The elements where the condition holds."""
+    """The elements where the condition is true."""
     held = np.flatnonzero(np.ravel(values(condition)))
     return asarray(arr).reshape(-1)[held]
 
@@ -181,7 +181,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
 
 @composes("apply_over_axes")
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """A reduction applied along several axes in turn, which stay."""
+    """A reduction along several axes, one after the other; the axes are kept."""
     a = asarray(a)
     for axis in np.atleast_1d(axes):
         place = axis_of("apply_over_axes", axis, a.ndim)
@@ -192,7 +192,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 @composes("piecewise")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
-    """Each function where its condition holds, evaluated there only."""
+    """Each function where its condition is true, evaluated only there."""
     x = asarray(x)
     if isinstance(condlist, Tensor | np.ndarray) and condlist.ndim == x.ndim:
         condlist = [condlist]

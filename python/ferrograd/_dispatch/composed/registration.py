@@ -1,7 +1,7 @@
-"""What the compositions share.
+"""Shared helpers of the compositions.
 
-Invariant: a composition takes the arguments of NumPy's function under NumPy's names; one that it
-cannot honour is refused, never ignored.
+Invariant: a composition takes the arguments of NumPy's function under NumPy's names; an unsupported
+one is refused, never ignored.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def composes(*paths: str) -> Callable[[F], F]:
-    """Enters a function as the composition of NumPy's functions of these names.
+    """Registers a function as the composition for NumPy functions with these names.
 
-    A function that declares `out` never sees it: its result is written there.
+    A function with a parameter `out` is called without it; the result is written to `out`.
     """
 
     def enter(function: F) -> F:
@@ -51,7 +51,7 @@ def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def refuses(*paths: str, reason: str) -> None:
-    """Enters why functions of these names refuse what requires grad."""
+    """Registers the reason why functions with these names refuse tensors that require grad."""
     for path in paths:
         theirs = numpy_function(path)
         if theirs is not None:
@@ -90,7 +90,7 @@ def floats(name: str, value: Any) -> Tensor:
 
 
 def conjugate(value: Any) -> Tensor:
-    """The conjugate of a complex tensor; any other as it is."""
+    """The conjugate of a complex tensor; other tensors are returned unchanged."""
     made: Tensor = asarray(value)
     return made.conj() if made.dtype.kind == "c" else made
 

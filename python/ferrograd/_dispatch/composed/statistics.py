@@ -25,7 +25,7 @@ def _filled(a: Any, value: float) -> Any:
 
 @composes("nanprod")
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
-    """The product, a NaN and what `where` leaves out counting as 1."""
+    """The product; NaN and elements that `where` excludes count as 1."""
     a, where = _filled(a, 1.0), kwargs.pop("where", np._NoValue)
     if where is not np._NoValue:
         a = _core.where(where, a, asarray(np.ones((), a.dtype)))
@@ -47,7 +47,7 @@ def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 
 
 def _options(name: str, kwargs: dict[str, Any]) -> bool:
-    """`keepdims`; everything else that says something is refused."""
+    """`keepdims`; other options are refused unless they have no effect."""
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     keepdims = bool(given.pop("keepdims", False))
     refuse(name, **given)
@@ -56,14 +56,14 @@ def _options(name: str, kwargs: dict[str, Any]) -> bool:
 
 @composes("nanpercentile")
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
-    """Percentiles of what is not NaN."""
+    """Percentiles of the elements that are not NaN."""
     level = q / 100 if isinstance(q, Tensor) else np.true_divide(q, 100)
     return nanquantile(a, level, axis, **kwargs)
 
 
 @composes("nanquantile")
 def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
-    """Quantiles of what is not NaN, by NumPy's methods."""
+    """Quantiles of the elements that are not NaN, by NumPy's methods."""
     kwargs.pop("overwrite_input", None)
     method = kwargs.pop("method", "linear")
     keepdims = _options("nanquantile", kwargs)
@@ -87,7 +87,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     rows = a.permute((*rest, *axes)).reshape([*lead, count])
     if not count:
         a = floats("nanquantile", a)
-        # Of nothing at all every quantile is NaN.
+        # The quantiles of an empty array are NaN.
         rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
     ordered = _core.sort(rows, -1)
     present = np.sum(~np.isnan(values(rows)), -1)
@@ -130,21 +130,21 @@ _LINES = {
     "median_unbiased": (1.0 / 3.0, -2.0 / 3.0),
     "normal_unbiased": (0.25, -0.625),
 }
-#: The methods whose quantiles are elements.
+#: The methods that return an element, without interpolation.
 _PICKING = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
 
 
 def _places(counts: Any, level: float, method: str) -> Any:
-    """Where a quantile lies in rows of so many numbers: that of the numbers `0, 1, …`."""
+    """The position of a quantile in rows of a given length: the quantile of `0, 1, …`."""
     known, inverse = np.unique(np.maximum(counts, 1), return_inverse=True)
     found = [np.quantile(np.arange(float(n)), level, method=method) for n in known]  # type: ignore[call-overload]
     return np.asarray(found)[inverse].reshape(np.shape(counts))
 
 
 def _level(ordered: Tensor, count: Any, level: float, method: str, moving: Any) -> Tensor:
-    """One quantile of sorted rows, of which the first `count` elements are numbers.
+    """One quantile of sorted rows; only the first `count` elements are not NaN.
 
-    `moving` is the level as a tensor, if it has a derivative.
+    `moving` is the level as a tensor, if it requires grad.
     """
     if method == "linear":
         place = np.maximum(count - 1, 0) * level
@@ -167,7 +167,7 @@ def _level(ordered: Tensor, count: Any, level: float, method: str, moving: Any) 
 
 @composes("bincount")
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
-    """How often each integer occurs, or the sum of its weights."""
+    """The count of each integer, or the sum of its weights."""
     numbers = np.asarray(values(x))
     if weights is None:
         return asarray(np.bincount(numbers, minlength=minlength))

@@ -1,6 +1,6 @@
 """Nested values as one vector and back.
 
-Differentiable, because it is made of differentiable functions. Invariant:
+Differentiable, because it is composed of differentiable functions. Invariant:
 `unflatten(flatten(x)[0])` has the structure, shapes and dtypes of `x`.
 """
 
@@ -56,7 +56,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _sorted_places(tree: Tree, first: int) -> Iterator[int]:
-    """The numbers of the leaves from `first`, those of a dict in the order of its keys."""
+    """The positions of the leaves from `first`; those of a dict in the order of its sorted keys."""
     if tree.is_leaf:
         yield first
         return
@@ -72,7 +72,7 @@ def _sorted_places(tree: Tree, first: int) -> Iterator[int]:
 
 
 def _number(part: Any) -> Any:
-    """A Python number from an array of one element; a tensor stays what it is."""
+    """A Python number from an array of one element; a tensor is returned unchanged."""
     return part.item() if isinstance(part, numpy.ndarray | numpy.number) else part
 
 

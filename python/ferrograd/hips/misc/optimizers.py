@@ -46,7 +46,7 @@ def sgd(
     step_size: float = 0.1,
     mass: float = 0.9,
 ) -> Any:
-    """Gradient descent with momentum `mass`. `grad(x, step)` gives the gradient."""
+    """Gradient descent with momentum `mass`. `grad(x, step)` returns the gradient."""
     velocity = np.zeros(len(x))
     for step in range(num_iters):
         slope = grad(x, step)

@@ -1,4 +1,4 @@
-"""What the functions of this folder share: numbers for each axis, reductions, checks.
+"""Shared argument handling of these functions: numbers for each axis, reductions, checks.
 
 Invariant: a wrong argument is refused before anything is recorded.
 """
@@ -24,7 +24,7 @@ Sizes = int | Sequence[int]
 
 
 def whole(op: str, what: str, value: Any, least: int = 1) -> int:
-    """A whole number, of at least `least`."""
+    """An integer of at least `least`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(f"{op}: {what} is {value!r}; give an integer of at least {least}")
     if value.__index__() < least:
@@ -33,21 +33,21 @@ def whole(op: str, what: str, value: Any, least: int = 1) -> int:
 
 
 def flags(op: str, **given: Any) -> None:
-    """Refuses what is no truth value: any text would count as one."""
+    """Refuses values that are not booleans, since every string would count as True."""
     for name, value in given.items():
         if not isinstance(value, bool | np.bool_) and not (type(value) is int and value in (0, 1)):
             raise ArgumentTypeError(f"{op}: {name} is {value!r:.80}; give True or False")
 
 
 def checked_eps(op: str, eps: Any) -> Any:
-    """What is added to a variance, if it keeps that from being negative; None is a default."""
+    """A valid `eps` for a variance; None is the default."""
     if eps is not None and not eps >= 0:
         raise ArgumentError(f"{op}: eps={eps}; give a small positive number")
     return eps
 
 
 def check_new(op: str, inplace: Any, instead: str) -> None:
-    """Refuses `inplace=True`: a function gives another tensor, as `inplace=False` asks for."""
+    """Refuses `inplace=True`: a function returns a new tensor."""
     if inplace:
         raise ArgumentError(
             f"{op}: inplace={inplace!r}, and it gives another tensor; use {instead}"
@@ -55,7 +55,7 @@ def check_new(op: str, inplace: Any, instead: str) -> None:
 
 
 def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
-    """`count` integers: the one given repeated, or those given."""
+    """`count` integers: a single one is repeated."""
     if hasattr(value, "__index__"):
         return (int(value),) * count
     if not isinstance(value, list | tuple) or not all(hasattr(v, "__index__") for v in value):
@@ -90,7 +90,7 @@ def checked_probability(op: str, p: float) -> float:
 
 
 def given(op: str, x: Any, what: str = "input") -> Tensor:
-    """What a layer was called with, as a tensor; None is refused."""
+    """The argument of a layer as a tensor; None is refused."""
     if x is None:
         raise ArgumentTypeError(f"{op}: {what} is None; pass a tensor")
     found: Tensor = x if isinstance(x, Tensor) else asarray(x)
@@ -98,9 +98,9 @@ def given(op: str, x: Any, what: str = "input") -> Tensor:
 
 
 def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Tensor:
-    """Class numbers, if they are integers and there are as many classes.
+    """Class indices, checked to be integers and in the range.
 
-    A program that is recorded does not read them.
+    A trace does not check the range.
     """
     if _is_recording_program():
         return target
@@ -116,7 +116,7 @@ def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Ten
 
 
 def ranked(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
-    """A tensor whose number of axes is one of `ranks`; `shape` says which axes those are."""
+    """A tensor whose number of axes is one of `ranks`; `shape` describes the axes for messages."""
     found = given(op, x)
     if found.ndim not in ranks:
         raise ShapeError(

@@ -13,20 +13,20 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, softmax, tanh, where
-from ferrograd._tensor.creation import pattern
+from ferrograd._tensor.creation import pattern, zeros_like
 from ferrograd._tensor.generator import Generator, drawn
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._arguments import check_new
 
-#: What the loops compute as `where` does: float16 would be compared before it is rounded.
+#: Computed with `where`, since the loops would compare float16 before rounding.
 _LOOPED = (np.dtype("float64"), np.dtype("float32"))
 _NUMBERS = (float, int)
 Source = Generator | np.random.Generator | None
 
 
 def _check_limits(op: str, **values: Any) -> None:
-    """Refuses what no element can be compared with."""
+    """Refuses limits that cannot be compared with an element."""
     for name, value in values.items():
         if not isinstance(value, (Real, np.ndarray, Tensor)):
             raise ArgumentTypeError(
@@ -37,7 +37,7 @@ def _check_limits(op: str, **values: Any) -> None:
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`ln(1 + e^(beta x)) / beta`, and `x` itself where `beta x` exceeds the threshold.
 
-    Shapes: any, kept. dx = `g sigmoid(beta x)`. The default threshold needs no case of its own: the
+    Shapes: any, kept. dx = `g sigmoid(beta x)`. The default threshold needs no special case: the
     logarithm is computed without overflow.
 
     >>> import ferrograd as fg
@@ -227,7 +227,7 @@ def gumbel_softmax(
         return soft
     most = soft.detach()
     first = _core.argmax(most, dim, keepdims=True)
-    one = _core.put_along_axis(_core.zeros_like(most), first, 1.0, dim)
+    one = _core.put_along_axis(zeros_like(most), first, 1.0, dim)
     return one - most + soft
 
 

@@ -1,6 +1,6 @@
-"""Attention: the operation of the core with dropped weights, and several heads at once.
+"""Attention: the operation of the core, with dropout of the weights and several heads.
 
-Invariant: without dropout and without the weights being asked for, attention is one operation.
+Invariant: attention is one operation, unless there is dropout or the weights are returned.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def scaled_dot_product_attention(
     *,
     generator: Source = None,
 ) -> Tensor:
-    """`softmax(q kᵀ scale + mask) v`, with a share `dropout_p` of the weights dropped.
+    """`softmax(q kᵀ scale + mask) v`, with dropout of the weights with probability `dropout_p`.
 
-    Shapes: query (…, L, E), key (…, S, E), value (…, S, V); result (…, L, V). A boolean mask says
-    which keys are seen, a float one is added; is_causal shows the keys up to the query's position.
-    `scale` is 1/sqrt(E) unless given. With `enable_gqa` the heads, on axis -3, of keys and values
-    may be fewer: each serves as many neighbouring heads of the query. The derivatives are those of
-    the parts.
+    Shapes: query (…, L, E), key (…, S, E), value (…, S, V); result (…, L, V). A boolean mask
+    selects keys, a float mask is added; `is_causal` selects the keys up to the query's position.
+    `scale` defaults to 1/sqrt(E). With `enable_gqa`, keys and values may have fewer heads (axis
+    -3): each is used by several neighbouring heads of the query. The derivatives are those of the
+    parts.
     Errors: `ShapeError` for shapes that do not fit, `DTypeError` for a mask of integers,
     `ArgumentError` for a probability outside 0..1 and for heads that do not divide the query's.
 
@@ -72,7 +72,7 @@ def _shared_heads(query: Any, x: Any) -> Tensor:
 
 
 def _weights(query: Any, key: Any, value: Tensor, options: dict[str, Any]) -> Tensor:
-    """The weights of attention: what it gives of the unit vectors."""
+    """The weights of attention: its result for unit vectors as values."""
     units = np.eye(value.shape[-2], dtype=value.dtype)
     return _operations.scaled_dot_product_attention(query, key, units, **options)
 

@@ -1,7 +1,7 @@
 """Connectionist temporal classification.
 
-Source: Graves et al., 2006. Invariant: the derivative is that of the recursion, by the
-log-probabilities that were given.
+Source: Graves et al., 2006. Invariant: the derivative is that of the recursion with respect to the
+given log-probabilities.
 """
 
 from __future__ import annotations
@@ -114,19 +114,19 @@ def _log_likelihood(
     rows, longest = labels.shape
     states = np.full((rows, 2 * longest + 1), blank)
     states[:, 1::2] = labels
-    # A state may be skipped to where its label is no blank and not the one before.
+    # A state may be reached by skipping one, if its label is not blank and not the previous label.
     skips = np.zeros(states.shape, bool)
     skips[:, 2:] = (states[:, 2:] != blank) & (states[:, 2:] != states[:, :-2])
     ends = np.arange(states.shape[1])
     emitted = _core.unbind(_core.take_along_axis(x, states[None], -1))
-    # Of the states one and two before, and the same: what may not be reached from is never.
+    # Transitions from the same state and from one and two states before; others are impossible.
     barred = np.zeros((*states.shape, 3), x.dtype)
     barred[..., 0] = np.where(skips, 0.0, _NEVER)
     before = creation.full((rows, 2), _NEVER, dtype=x.dtype)
     alpha = where(ends < 2, emitted[0], _NEVER)
     for t in range(1, int(x.shape[0])):
         three = _core.sliding_window_view(_core.concatenate((before, alpha), 1), 3, 1)
-        # What is lost below this bound is an impossible path.
+        # A path below this bound is impossible.
         reached = _core.clip(_core.logsumexp(three + barred, -1) + emitted[t], _NEVER, None)
         ended = t >= steps
         alpha = where(ended[:, None], alpha, reached) if ended.any() else reached

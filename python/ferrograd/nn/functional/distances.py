@@ -53,7 +53,7 @@ def pdist(x: Any, p: float = 2.0) -> Tensor:
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """`max(0, -t (x1 - x2) + margin)`: 1 says that the first should rank higher, -1 the second.
+    """`max(0, -t (x1 - x2) + margin)`: 1 if the first should rank higher, -1 if the second should.
 
     >>> import ferrograd as fg
     >>> a, b, t = fg.tensor([1.0]), fg.tensor([3.0]), fg.tensor([1.0])

@@ -1,7 +1,7 @@
-"""Dropout: the operation of the core with a mask drawn for it.
+"""Dropout: the operation of the core with a random mask.
 
-The core never draws; the package's generator does. Invariant: the same seed gives the same mask,
-and evaluation leaves the input as it is.
+The core draws no random numbers; the package's generator draws the mask. Invariant: the same seed
+gives the same mask, and evaluation does not change the input.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _kept(shape: Sequence[int], p: float, generator: Source) -> Tensor:
 def _channels(op: str, x: Tensor, spatial: int) -> tuple[int, ...]:
     """The shape of a mask with one element for each channel of each row."""
     if spatial == 2 and x.ndim in (2, 3):
-        # PyTorch's reading: rows of channels, of which there is no second axis, or no first one.
+        # As in PyTorch: rows of channels without the second axis, or without the first.
         return (*x.shape[:2], *(1,) * (x.ndim - 2))
     if x.ndim not in (spatial + 1, spatial + 2):
         raise ShapeError(

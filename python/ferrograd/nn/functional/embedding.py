@@ -1,7 +1,6 @@
-"""Embeddings with options, and bags of them.
+"""Embeddings with options, and bags of embeddings. The core does the lookup.
 
-The lookup is the core's. Invariant: `max_norm` changes the rows that are looked up in place,
-outside the graph.
+Invariant: `max_norm` changes the looked-up rows in place, outside the graph.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of `weight` by their numbers, of any shape; the row `padding_idx` gets no gradient.
+    """Rows of `weight` by index, of any shape; the row `padding_idx` gets no gradient.
 
     Shapes: input (…), weight (V, E), result (…, E). Rows longer than `max_norm` (in the norm of
-    order `norm_type`) are shortened in the weight first. dweight = `g` added to the rows, divided
-    by how often a number occurs with `scale_grad_by_freq`.
-    Errors: `IndexOutOfRangeError` for a number outside, `ArgumentError` for `sparse=True`.
+    order `norm_type`) are first scaled down in the weight. dweight = `g` added to the rows; with
+    `scale_grad_by_freq` divided by the count of each index.
+    Errors: `IndexOutOfRangeError` for an index out of range, `ArgumentError` for `sparse=True`.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.embedding(fg.tensor([1, 0, 1]), fg.tensor([[1.0], [2.0]])).tolist()
@@ -49,7 +48,7 @@ def embedding(
 
 
 def _shorten(weight: Tensor, numbers: Tensor, longest: float, order: float) -> None:
-    """Scales the rows with these numbers to a length of at most `longest`."""
+    """Scales the rows with these indices to a length of at most `longest`."""
     with no_grad():
         used = creation.zeros(int(weight.shape[0]), dtype="bool")
         used = _core.put_along_axis(used, numbers.reshape(-1), True, 0)
@@ -59,7 +58,7 @@ def _shorten(weight: Tensor, numbers: Tensor, longest: float, order: float) -> N
 
 
 def _counts(numbers: Tensor, rows: int, dtype: Any) -> Tensor:
-    """How often each of the numbers occurs among them, with a last axis of size 1."""
+    """The count of each index, with a last axis of size 1."""
     flat = numbers.reshape(-1)
     zeros = creation.zeros(rows, dtype=dtype)
     counts = _core.index_add(zeros, 0, flat, creation.ones(flat.shape, dtype=dtype))
@@ -81,10 +80,11 @@ def embedding_bag(
 ) -> Tensor:
     """Sums, means or largest elements of the embeddings in each bag.
 
-    Shapes: input (B, n), a bag in each row; or (N) with `offsets` (B), where each bag begins (and
-    with `include_last_offset` where the last ends). Result (B, E), zeros for an empty bag.
-    `per_sample_weights`, of the input's shape, multiply the rows (sums only); numbers equal to
-    `padding_idx` do not count. The derivative of `mode="max"` goes to the first of equals.
+    Shapes: input (B, n), a bag in each row; or (N) with `offsets` (B), the begin of each bag (with
+    `include_last_offset` also the end of the last). Result (B, E), zeros for an empty bag.
+    `per_sample_weights`, with the shape of the input, multiply the rows (sums only); indices equal
+    to `padding_idx` do not count. The derivative of `mode="max"` goes to the first of equal
+    elements.
     Errors: `ArgumentError` for another mode, for weights with "mean" or "max", for
     `scale_grad_by_freq` with "max" and for offsets that do not belong to the input.
 

@@ -261,9 +261,9 @@ def _margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any) -> T
 
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
-    """`Σ max(0, 1 - (x_t - x_i)) / C` over targets `t` and classes `i` that are none.
+    """`Σ max(0, 1 - (x_t - x_i)) / C` over targets `t` and all other classes `i`.
 
-    Shapes: input (N, C) or (C), target of the same: class numbers, ended by -1.
+    Shapes: input (N, C) or (C), target with the same shape: class indices, ended by -1.
 
     >>> import ferrograd as fg
     >>> x, t = fg.tensor([0.0, 0.5]), fg.tensor([0, -1])

@@ -1,6 +1,6 @@
-"""Normalisation that the core does not have by itself.
+"""Normalisation functions that are not operations of the core.
 
-Invariant: running averages change in place, outside the graph, and only while training.
+Invariant: running averages change in place, outside the graph, and only in training mode.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises each channel of each row of (N, C, …) by its own mean and variance.
+    """Normalises each channel of each row of (N, C, …) by its mean and variance.
 
-    With `use_input_stats=False` the running ones are used; else those, where given, move towards
-    the mean of the rows' by `momentum`. Then one weight and bias per channel. Derivative: as that
-    of `layer_norm`. Source: Ulyanov et al., arXiv:1607.08022.
+    With `use_input_stats=False` the running averages are used. Otherwise the running averages, if
+    given, move towards the mean over the rows by `momentum`. Weight and bias have one element per
+    channel. Derivative: as that of `layer_norm`. Source: Ulyanov et al., arXiv:1607.08022.
     Errors: `ShapeError` for one value per channel, `ArgumentError` for missing averages.
 
     >>> import ferrograd as fg

@@ -1,6 +1,6 @@
 """Activations as modules.
 
-Invariant: an activation holds its options, and `PReLU` its weights, and nothing else.
+Invariant: an activation has only its options; `PReLU` also has its weights.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Activation(Module):
 
     function: ClassVar[str]
     defaults: ClassVar[dict[str, Any]] = {}
-    #: Whether the module may change its input in place, which is the last option then.
+    #: Whether the module has the option `inplace`, which is then the last one.
     changes: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
@@ -233,7 +233,7 @@ class GLU(Activation):
 
 
 class Softmax(Activation):
-    """`e^x` divided by its sum over an axis, the last one unless `dim` is given."""
+    """`e^x` divided by its sum over an axis, by default the last one."""
 
     function = "softmax"
     defaults: ClassVar[dict[str, Any]] = {"dim": -1}
@@ -303,7 +303,7 @@ def _filled(count: int, value: float, dtype: DTypeLike | None) -> Any:
 
 
 class Identity(Module):
-    """The input itself, whatever the arguments of the construction."""
+    """Returns the input; arguments of the constructor are ignored."""
 
     def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:
         super().__init__(name)

@@ -35,10 +35,10 @@ class ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log-probabilities of classes that are ordered from frequent to rare.
 
-    `cutoffs` divide the classes: those below the first are the head's, each other part is a cluster
-    with one score in the head and a projection of `in_features / div_value^k` features. So a row
-    costs little unless its class is rare. Called with rows (N, in) and classes (N), or (in) and (),
-    it gives the log-probabilities of the targets and the loss; `log_prob` gives all.
+    `cutoffs` divide the classes: those below the first belong to the head. Each other part is a
+    cluster with one score in the head and a projection to `in_features / div_value^k` features. So
+    rows of frequent classes cost little. A call with rows (N, in) and classes (N), or (in) and (),
+    returns the log-probabilities of the targets and the loss; `log_prob` returns all.
     Source: Grave et al., Efficient softmax approximation for GPUs, 2017.
     Errors: `ArgumentError` for cutoffs that do not rise inside the classes, `ShapeError` for other
     shapes, `IndexOutOfRangeError` for targets outside the classes.
@@ -101,7 +101,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self.cutoffs[cluster + 1] - self.cutoffs[cluster]
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew."""
+        """Initialises all weights again."""
         for module in self.modules():
             if isinstance(module, Linear):
                 module.reset_parameters()

@@ -1,7 +1,7 @@
-"""Modules that hold modules or parameters.
+"""Containers of modules or parameters.
 
-Invariant: members are registered in order, so walks and `state_dict` follow it; the names in a list
-are its positions.
+Invariant: members are registered in order, which iterations and `state_dict` keep. The names in a
+list are the positions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Table(Module):
     _table = "_modules"
 
     def _entries(self) -> dict[str, Any]:
-        """The table, on whose members a function that is recorded depends."""
+        """The table; a function that is being traced depends on its members."""
         table: dict[str, Any] = self.__dict__[self._table]
         if guards.recordings:
             guards.note(table)
@@ -92,17 +92,17 @@ class _List(_Table):
         self._add(list(self._entries())[self._at(index)], module)
 
     def __delitem__(self, index: int | slice) -> None:
-        """Removes members; those behind move up."""
+        """Removes members; later members move up."""
         members = self._all()
         del members[index]
         self._place(members)
 
 
 class _Modules(_List):
-    """A list whose members may be put between others."""
+    """A list with `insert`."""
 
     def insert(self, index: int, module: Module) -> Self:
-        """Puts a module in front of a position."""
+        """Inserts a module before a position."""
         members = self._all()
         members.insert(index, module)
         self._place(members)
@@ -116,7 +116,7 @@ class _Modules(_List):
 
 
 class Sequential(_Modules):
-    """Modules called one after another; given one by one or as a dict of names.
+    """Modules called in order; passed one by one or as a dict with names.
 
     >>> import ferrograd as fg
     >>> net = fg.nn.Sequential(fg.nn.Linear(3, 5), fg.nn.ReLU(), fg.nn.Linear(5, 1))
@@ -271,7 +271,7 @@ class ModuleDict(_Dict):
 class ParameterDict(_Dict):
     """A dict of parameters that registers them; tensors and arrays become parameters.
 
-    Those of a mapping other than an `OrderedDict` come in the order of their names, as in PyTorch.
+    Mappings other than an `OrderedDict` are sorted by name, as in PyTorch.
 
     >>> import ferrograd as fg
     >>> weights = fg.nn.ParameterDict({"a": fg.ones(2)})
@@ -289,7 +289,7 @@ class ParameterDict(_Dict):
         self.update(parameters or {})
 
     def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Adds or replaces members, by their names where a mapping has no order of its own."""
+        """Adds or replaces members; unordered mappings are sorted by name."""
         if isinstance(members, Mapping) and not isinstance(members, (OrderedDict, ParameterDict)):
             members = sorted(members.items())
         super().update(members)

@@ -26,7 +26,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Convolution(Drawn):
-    """What all convolutions hold; `axes` is the number of axes of a window."""
+    """Base of all convolutions; `axes` is the number of axes of a window."""
 
     axes: ClassVar[int]
     transposed: ClassVar[bool] = False
@@ -241,7 +241,7 @@ class _ConvTranspose(_Convolution):
         return out
 
     def _more(self, input: Tensor, output_size: Any) -> list[int]:
-        """The output padding that gives a size."""
+        """The output padding for an output size."""
         op = type(self).__name__
         sizes = [int(n) for n in output_size][-self.axes :]
         more = []

@@ -1,6 +1,6 @@
 """Dropout as modules.
 
-Invariant: after `eval()` the input comes back as it is.
+Invariant: after `eval()` the input is returned unchanged.
 """
 
 from __future__ import annotations

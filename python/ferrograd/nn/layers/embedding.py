@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Table(Drawn):
-    """Vectors by their numbers, and the options of a lookup."""
+    """A table of vectors, and the options of a lookup."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class _Table(Drawn):
         self.weight = weight if isinstance(weight, Parameter) else Parameter(weight, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draws the table anew; the row of `padding_idx` is zero."""
+        """Initialises the table again; the row `padding_idx` is zero."""
         super().reset_parameters()
         if self.padding_idx is not None:
             with no_grad():
@@ -86,11 +86,11 @@ class _Table(Drawn):
 
 
 class Embedding(_Table):
-    """Vectors by their numbers: (…) to (…, embedding_dim); normal numbers at the start.
+    """Looks up vectors by index: (…) to (…, embedding_dim); initialised with normal numbers.
 
-    The row `padding_idx` starts at zero and gets no gradient; rows longer than `max_norm` are
-    shortened in place when they are looked up; `scale_grad_by_freq` divides a row's gradient by how
-    often it was looked up. Errors: `IndexOutOfRangeError` for a number outside.
+    The row `padding_idx` starts at zero and gets no gradient. Looked-up rows longer than `max_norm`
+    are scaled down in place. `scale_grad_by_freq` divides the gradient of a row by its count in the
+    input. Errors: `IndexOutOfRangeError` for an index out of range.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.Embedding(10, 3, padding_idx=0)

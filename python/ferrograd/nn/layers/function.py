@@ -44,12 +44,12 @@ class FunctionModule(Module):
 
 
 class Drawn(Module):
-    """A module that knows how its own parameters were filled."""
+    """A module that can initialise its parameters again."""
 
     def reset_parameters(self) -> None:
-        """Fills the parameters as when the layer was made; running averages begin again.
+        """Initialises the parameters as in the constructor, and resets running averages.
 
-        Errors: `ArgumentError` for a parameter that was given to the layer.
+        Errors: `ArgumentError` for a parameter that was passed to the constructor.
         """
         for parameter in self._parameters.values():
             init.restart(cast("Parameter", parameter))

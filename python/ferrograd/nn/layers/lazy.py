@@ -35,7 +35,7 @@ from ferrograd.nn.layers.normalization import (
 
 
 class Lazy(Module):
-    """Base of the lazy layers: `becomes` is the other class, `axis` where its first size stands."""
+    """Base of the lazy layers: `becomes` is the final class, `axis` is that of its first size."""
 
     becomes: ClassVar[Any]
     axis: ClassVar[int] = 1

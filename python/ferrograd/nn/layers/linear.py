@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 class Linear(Drawn):
     """`y = x W + b` over the last axis of x; W is [in, out], b is [out].
 
-    Shapes: x is […, in], y is […, out]. `bias` is True, False, or an existing tensor; `weight` is
-    an existing tensor to be tied: it may have more than two axes, [in, …, out], and then
-    `in_features` and `out_features` may be left out. A fresh weight and bias are uniform in
-    ±1/√in.
-    Each call is two nodes, Gemm and AddFiber.
-    Errors: `ShapeError` for a scalar input, for `Expected {in}, got {k}` in the last axis and for
-    ties whose rank or sizes do not fit; `DTypeError` for ties of different dtypes or no floats;
-    `ArgumentError` for sizes below 1.
+    Shapes: x is […, in], y is […, out]. `bias` is True, False, or an existing tensor. `weight` is
+    an existing tensor to be tied; it may have more than two axes, [in, …, out], and `in_features`
+    and `out_features` may then be left out. A new weight and bias are uniform in ±1/√in. Each call
+    is two nodes, Gemm and AddFiber.
+    Errors: `ShapeError` for a scalar input, for a wrong last axis (`Expected {in}, got {k}`) and
+    for tied tensors with a wrong rank or size; `DTypeError` for tied tensors of different dtypes or
+    without floats; `ArgumentError` for sizes below 1.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.Linear(8, 4)
@@ -95,7 +94,7 @@ class Linear(Drawn):
             raise
 
     def _check_input(self, input: Any) -> None:
-        """Says what is wrong with an input; one without a shape is for the product to read."""
+        """Raises for a wrong input; objects without a shape are left to the product."""
         if input is None:
             raise ArgumentTypeError("Linear: inputs must not be null: input is None; pass a tensor")
         shape = getattr(input, "shape", None)
@@ -112,7 +111,7 @@ class Linear(Drawn):
             )
 
     def _refuse_turned(self) -> None:
-        """Says what is wrong where a weight that lies as PyTorch's was put in."""
+        """Raises for a weight in PyTorch's layout."""
         sizes = (self.in_features, self.out_features)
         if tuple(self.weight.shape) == sizes[::-1] != sizes:
             raise ShapeError(
@@ -169,8 +168,8 @@ def _check_bias(bias: Tensor, weight: Tensor) -> None:
 class MLP(Module):
     """Linear, activation, linear: children `fc1`, `activation`, `fc2`.
 
-    `out_features` defaults to `in_features`, the activation to gelu ("relu", "silu",
-    "gelu_tanh" or a module otherwise); as in document 001 there are no biases unless asked for.
+    `out_features` defaults to `in_features`. The activation defaults to gelu; others are "relu",
+    "silu", "gelu_tanh" or a module. As in document 001 there are no biases by default.
     Shapes: […, in] to […, out].
 
     >>> import ferrograd as fg

@@ -1,6 +1,6 @@
 """Normalisation as modules.
 
-Invariant: running averages and their count are buffers that change in place, while training only.
+Invariant: running averages and their count are buffers that change in place, only in training mode.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _scale(shape: Any, wanted: bool, value: float, dtype: DTypeLike | None) -> P
 class _Channels(Drawn):
     """One weight, bias and running average for each channel (axis 1)."""
 
-    #: How many axes an input may have, and how a message calls them.
+    #: The numbers of axes of an input, and their names in messages.
     ranks: ClassVar[tuple[int, ...]]
     weight: Parameter | None
     bias: Parameter | None
@@ -67,7 +67,7 @@ class _Channels(Drawn):
             self.register_buffer("num_batches_tracked", tensor(0))
 
     def reset_running_stats(self) -> None:
-        """Mean 0, variance 1, and no batch seen."""
+        """Resets to mean 0, variance 1 and no batches."""
         if self.running_mean is not None and self.running_var is not None:
             with no_grad():
                 self.running_mean.fill_(0.0)
@@ -91,7 +91,7 @@ class _Channels(Drawn):
 
 class _BatchNorm(_Channels):
     def _counted(self, mean: Tensor) -> Any:
-        """Counts a batch. How much it counts in the running averages, whose mean is given."""
+        """Counts a batch; returns its weight in the running averages."""
         with no_grad():
             self.num_batches_tracked.add_(1)
             if self.momentum is not None:
@@ -217,7 +217,7 @@ class _InstanceNorm(_Channels):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each row of (N, C, L) or (C, L) normalised by itself.
+    """Normalises each channel of each row of (N, C, L) or (C, L) separately.
 
     With `track_running_stats`, running averages are kept, and used after `eval()`. Source:
     arXiv:1607.08022.
@@ -253,7 +253,7 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class GroupNorm(Drawn):
-    """The channels of (N, C, …) normalised in `num_groups` groups, then scaled each by itself.
+    """Normalises the channels of (N, C, …) in `num_groups` groups, then scales each channel.
 
     Source: Wu and He, arXiv:1803.08494. Errors: `ArgumentError` for channels that the groups do not
     divide.

@@ -40,8 +40,8 @@ class _MaxPool(FunctionModule):
 class MaxPool1d(_MaxPool):
     """The largest element of each window along the last axis of (N, C, L) or (C, L).
 
-    With `return_indices` also their places. The derivative goes to the largest, the first of
-    equals.
+    With `return_indices`, also their indices. The derivative goes to the largest element, the first
+    of equal ones.
 
     >>> import ferrograd as fg
     >>> fg.nn.MaxPool1d(2)(fg.tensor([[1.0, 3.0, 2.0, 0.0]])).tolist()
@@ -242,13 +242,13 @@ class _MaxUnpool(FunctionModule):
         self._keep(kernel_size=kernel_size, stride=stride, padding=padding)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:  # type: ignore[override]
-        """The elements at the places that the pooling returned."""
+        """Moves the elements to the indices that the pooling returned."""
         unpool = getattr(F, self.function)
         return unpool(input, indices, **self._given(), output_size=output_size)
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Puts what `MaxPool1d(…, return_indices=True)` gave back to its places, zeros elsewhere.
+    """Moves the results of `MaxPool1d(…, return_indices=True)` back; zeros elsewhere.
 
     >>> import ferrograd as fg
     >>> x, places = fg.nn.MaxPool1d(2, return_indices=True)(fg.tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -260,7 +260,7 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Puts what `MaxPool2d` gave back to its places; `output_size` says which of the sizes it was.
+    """Moves the results of `MaxPool2d` back; `output_size` selects one of the possible sizes.
 
     >>> import ferrograd as fg
     >>> x, places = fg.nn.MaxPool2d(2, return_indices=True)(fg.ones(1, 2, 5, 4))
@@ -272,7 +272,7 @@ class MaxUnpool2d(_MaxUnpool):
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Puts what `MaxPool3d` gave back to its places; as `MaxUnpool2d`.
+    """Moves the results of `MaxPool3d` back; as `MaxUnpool2d`.
 
     >>> import ferrograd as fg
     >>> x, places = fg.nn.MaxPool3d(2, return_indices=True)(fg.ones(1, 2, 4, 4, 2))
@@ -357,7 +357,7 @@ class _FractionalMaxPool(FunctionModule):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """The largest element of windows at random places; see `nn.functional`.
+    """The largest element of windows at random positions; see `nn.functional`.
 
     >>> import ferrograd as fg
     >>> fg.nn.FractionalMaxPool2d(2, output_ratio=0.75)(fg.ones(1, 2, 8, 8)).shape
@@ -368,7 +368,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """The largest element of windows of volumes at random places; as `FractionalMaxPool2d`.
+    """The largest element of windows of volumes at random positions; as `FractionalMaxPool2d`.
 
     >>> import ferrograd as fg
     >>> fg.nn.FractionalMaxPool3d(2, output_size=3)(fg.ones(1, 2, 5, 5, 5)).shape

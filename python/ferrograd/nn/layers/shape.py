@@ -178,7 +178,7 @@ class ChannelShuffle(FunctionModule):
 
 
 class Upsample(FunctionModule):
-    """Resizes the axes behind (N, C) to `size` or by `scale_factor`; modes as `F.interpolate`.
+    """Resizes the axes after (N, C) to `size` or by `scale_factor`; modes as `F.interpolate`.
 
     >>> import ferrograd as fg
     >>> fg.nn.Upsample(scale_factor=2, mode="bilinear")(fg.ones(1, 2, 3, 4)).shape

@@ -1,7 +1,6 @@
 """Batch normalisation over the samples of all ranks of a job.
 
-Invariant: ranks together compute, forward and backward, what one rank's layer computes of the whole
-batch.
+Invariant: forward and backward on all ranks equal those of one rank with the whole batch.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class SyncBatchNorm(_BatchNorm):
-    """`BatchNorm1d` of (N, C, …) whose mean and variance are those of the samples of all ranks.
+    """`BatchNorm1d` of (N, C, …) with the mean and variance over the samples of all ranks.
 
-    `process_group` is a communicator of mpi4py; None means all processes. While training, every
-    rank calls forward and backward, also one that has no samples: two sums over ranks go each way.
-    After `eval()` nothing is sent. Gradients are of what the losses of all ranks add up to.
+    `process_group` is an mpi4py communicator; None means all processes. In training mode every rank
+    calls forward and backward, even without samples; each direction has two sums over ranks. After
+    `eval()` nothing is sent. Gradients are those of the sum of the losses of all ranks.
     Errors: `ShapeError` for fewer than 2 axes and for one value per channel on all ranks together.
 
     >>> import ferrograd as fg

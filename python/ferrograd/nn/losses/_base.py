@@ -1,6 +1,6 @@
-"""What every loss is: a module that holds options and calls one function.
+"""Base of the losses: a module that has options and calls one function.
 
-Invariant: a wrong reduction is refused when the loss is made.
+Invariant: the constructor refuses a wrong reduction.
 """
 
 from __future__ import annotations

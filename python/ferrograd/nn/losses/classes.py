@@ -80,7 +80,7 @@ class BCEWithLogitsLoss(Loss):
 
 
 class KLDivLoss(Loss):
-    """`t (ln t - x)` of log-probabilities `x`; `log_target` says that targets are logarithms too.
+    """`t (ln t - x)` of log-probabilities `x`; with `log_target`, targets are logarithms, too.
 
     "batchmean" divides the sum by the first dimension, which is the divergence itself.
 

@@ -28,7 +28,7 @@ class HingeEmbeddingLoss(Loss):
 
 
 class MarginRankingLoss(Loss):
-    """`max(0, -t (x1 - x2) + margin)`: 1 says that the first should rank higher, -1 the second.
+    """`max(0, -t (x1 - x2) + margin)`: 1 if the first should rank higher, -1 if the second should.
 
     >>> import ferrograd as fg
     >>> loss = fg.nn.MarginRankingLoss()

@@ -1,4 +1,4 @@
-"""Helpers beside layers: gradients, vectors of parameters, parametrizations, padded sequences."""
+"""Helpers for layers: gradients, vectors of parameters, parametrizations, padded sequences."""
 
 import typing as _typing
 

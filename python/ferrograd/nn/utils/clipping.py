@@ -1,6 +1,6 @@
-"""Norms of gradients, and what limits them.
+"""Norms of gradients, and clipping.
 
-Invariant: gradients change in place, outside the graph; parameters without one do not count.
+Invariant: gradients change in place, outside the graph; parameters without a gradient are skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Tensors = Tensor | Iterable[Tensor]
 
 
 def tensors_of(op: str, tensors: Any) -> list[Tensor]:
-    """One tensor or several, in a list; what follows something else is not read."""
+    """One or several tensors as a list; reading stops at the first object of another type."""
     if isinstance(tensors, Tensor):
         return [tensors]
     found = []
@@ -32,7 +32,7 @@ def tensors_of(op: str, tensors: Any) -> list[Tensor]:
 
 
 def gradients_of(op: str, parameters: Any) -> list[Tensor]:
-    """The gradients that there are, of one parameter or several."""
+    """The existing gradients of one or several parameters."""
     return [p.grad for p in tensors_of(op, parameters) if p.grad is not None]
 
 
@@ -44,7 +44,8 @@ def get_total_norm(
 ) -> Tensor:
     """The norm of order `norm_type` of all tensors as if they were one vector.
 
-    `foreach` changes nothing. Errors: `ArgumentError` for a norm that is not finite, if asked for.
+    `foreach` changes nothing. Errors: `ArgumentError` for a norm that is not finite, with
+    `error_if_nonfinite`.
 
     >>> import ferrograd as fg
     >>> fg.nn.utils.get_total_norm([fg.tensor([3.0]), fg.tensor([[4.0]])]).item()

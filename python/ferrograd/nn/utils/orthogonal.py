@@ -1,6 +1,6 @@
 """Weights whose rows or columns are orthonormal.
 
-How a parameter is replaced: `parametrize.py`. Invariant: matrices have the axes of PyTorch's
+`parametrize.py` replaces the parameters. Invariant: matrices have the axes of PyTorch's
 weights, also for `Linear`, whose weight is [in, out] here; so parameters and base matrices are
 PyTorch's.
 """
@@ -78,7 +78,7 @@ class _Orthogonal(Module):
 
 
 def _reflections(v: Tensor, n: int, k: int) -> Tensor:
-    """The first columns of the product of the reflections whose vectors are 1 on the diagonal."""
+    """The first columns of the product of reflections; their vectors are 1 on the diagonal."""
     one = creation.eye(n, k, dtype=v.dtype)
     vectors = v + one
     scales = 2.0 / (1.0 + (v * v).sum(-2))
@@ -105,10 +105,10 @@ def orthogonal(
     """Makes a weight orthonormal: `WᵀW = 1`, or `W Wᵀ = 1` for a wide one. Returns the module.
 
     The weight is a matrix, or a batch of them in the last two axes. It is the matrix exponential of
-    a skew matrix ("matrix_exp", for square and complex ones unless told), its Cayley transform
+    a skew matrix ("matrix_exp", the default for square and complex ones), its Cayley transform
     ("cayley") or a product of reflections ("householder"), times a fixed base. The base is the
-    weight as it was, made orthonormal; with `use_trivialization=False` there is none, and the
-    parameter is the weight as it was.
+    orthonormalised original weight. With `use_trivialization=False` there is no base, and the
+    parameter is the original weight.
     Errors: `ShapeError` for a weight of one axis, `ArgumentError` for other maps, and for
     reflections of complex matrices or without a base.
 

@@ -1,6 +1,6 @@
 """Weights that are computed: normalised by their length, or by their largest singular value.
 
-How a parameter is replaced: `parametrize.py`. Invariant: `dim` counts the axes of PyTorch's weight,
+`parametrize.py` replaces the parameters. Invariant: `dim` counts the axes of PyTorch's weight,
 so that the axis of outputs is 0 also for `Linear`, whose weight is [in, out] here.
 """
 
@@ -123,8 +123,8 @@ def spectral_norm(
 ) -> Module:
     """Makes a weight `w / σ(w)`, σ the largest singular value. Returns the module.
 
-    The weight is a matrix whose rows are axis `dim`: 0, or 1 for adjoint convolutions. While
-    training, each call improves the singular vectors by so many steps of the power method.
+    The weight is a matrix whose rows are axis `dim`: 0, or 1 for adjoint convolutions. In training
+    mode, each call does `n_power_iterations` steps of the power method for the singular vectors.
     Source: Miyato et al., arXiv:1802.05957.
 
     >>> import ferrograd as fg

@@ -1,7 +1,7 @@
 """Parameters that are computed from others whenever they are read.
 
-What is computed: `parametrizations.py`. Invariant: a parametrized module has a class of its own,
-whose property computes the tensor; the originals are parameters under `parametrizations.<name>`,
+`parametrizations.py` has the computations. Invariant: a parametrized module has its own class with
+a property that computes the tensor. The originals are parameters under `parametrizations.<name>`,
 with PyTorch's names.
 """
 
@@ -19,9 +19,9 @@ from ferrograd.nn.layers.container import ModuleDict, ModuleList
 
 
 class ParametrizationList(ModuleList):
-    """The functions of one tensor, one after another, and what the first is called with.
+    """The functions of one tensor, in order, and the originals that are passed to the first.
 
-    That is `original`, or `original0`, `original1`, … where its `right_inverse` gives several.
+    The original is `original`, or `original0`, `original1`, … if `right_inverse` returns several.
     """
 
     def __init__(self, function: Module, tensor: Tensor, is_in_out: bool) -> None:
@@ -43,7 +43,7 @@ class ParametrizationList(ModuleList):
         held = _held
         if held is None or _is_recording_program():
             return self._computed()
-        # The list is kept with its tensor: its id stays its own.
+        # The list is kept with its tensor, so its id stays unique.
         key = id(self), is_grad_enabled()
         if key not in held:
             held[key] = self, self._computed()
@@ -58,12 +58,12 @@ class ParametrizationList(ModuleList):
         return out
 
 
-#: What was computed inside `cached`, and None outside.
+#: The computed tensors inside `cached`, and None outside.
 _held: dict[tuple[int, bool], tuple[ParametrizationList, Tensor]] | None = None
 
 
 class _Cached:
-    """What `cached` gives; scopes nest, and the outermost one forgets."""
+    """The context manager of `cached`; scopes nest, and the outermost one clears the cache."""
 
     def __enter__(self) -> None:
         global _held
@@ -76,9 +76,9 @@ class _Cached:
 
 
 def cached() -> Any:
-    """A scope in which each parametrized tensor is computed once, however often it is read.
+    """A scope in which each parametrized tensor is computed only once.
 
-    Originals that change inside it are seen after it. It holds for all threads.
+    Changes of originals inside the scope take effect after it. It holds for all threads.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.utils.weight_norm(fg.nn.Linear(2, 1))
@@ -94,9 +94,9 @@ def register_parametrization(
 ) -> Module:
     """Makes a parameter the result of `parametrization(original)`; returns the module.
 
-    Its optional `right_inverse(tensor)` gives the original, or several, of the value that is there.
-    A second one is applied to the result of the first. Make optimisers afterwards.
-    Errors: `ArgumentError` for a name that is no parameter, `ShapeError` for a result of another
+    Its optional `right_inverse(tensor)` returns one or several originals for the current value. A
+    second parametrization is applied to the result of the first. Make optimisers afterwards.
+    Errors: `ArgumentError` for a name that is not a parameter, `ShapeError` for a result of another
     shape unless `unsafe`.
 
     >>> import ferrograd as fg
@@ -146,7 +146,7 @@ def _parametrized(plain: type, names: Iterable[str]) -> type:
 
 
 def _reduced(module: Module, protocol: Any) -> Any:
-    """A copy, or a pickle: the class of the module has no name and is made anew."""
+    """For copies and pickles: the class of the module has no name and is made again."""
     plain, names = type(module).__mro__[1], tuple(module.parametrizations._modules)
     return _restored, (plain, names), dict(module.__dict__)
 
@@ -184,7 +184,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
-    """The class that a module was made of; its own class computes parameters.
+    """The class of a module before it was parametrized.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.utils.weight_norm(fg.nn.Linear(2, 1))
@@ -198,7 +198,7 @@ def type_before_parametrizations(module: Module) -> type[Module]:
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:
-    """Makes the parameter one of its own again: its present value, or the original.
+    """Makes an ordinary parameter again, with the current value or the original.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.utils.weight_norm(fg.nn.Linear(2, 1))

@@ -1,6 +1,6 @@
-"""Sequences of several lengths: padded, and packed as a padded tensor with its lengths.
+"""Sequences of different lengths: padded, and packed as a padded tensor with its lengths.
 
-Invariant: a packed sequence is (T, N, …), whatever it was made of.
+Invariant: a packed sequence is always (T, N, …).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PackedSequence:
 def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Packs padded sequences (T, N, …), or (N, T, …) with `batch_first`, of some lengths.
+    """Packs padded sequences (T, N, …), or (N, T, …) with `batch_first`, and their lengths.
 
     The order of the lengths does not matter here, so `enforce_sorted` changes nothing.
     Errors: `ShapeError` unless there is a length for each sequence.
@@ -63,10 +63,10 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The padded sequences and their lengths; `padding_value` behind each end.
+    """The padded sequences and their lengths; `padding_value` fills up each sequence.
 
-    The result is as long as the longest sequence, or `total_length`, which a compiled function
-    needs: shapes do not depend on values there.
+    The result is as long as the longest sequence, or `total_length`. A compiled function needs
+    `total_length`, because shapes must not depend on values.
 
     >>> import ferrograd as fg
     >>> rnn = fg.nn.utils.rnn
@@ -114,7 +114,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded tensor, each as long as it is.
+    """The sequences of a padded tensor, each with its own length.
 
     >>> import ferrograd as fg
     >>> [len(s) for s in fg.nn.utils.rnn.unpad_sequence(fg.ones(3, 2), [3, 1])]

@@ -29,7 +29,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Copies the parts of a vector into the parameters, in place.
 
-    Errors: `ShapeError` for another number of elements; nothing is changed then.
+    Errors: `ShapeError` for another number of elements; then nothing is changed.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.Linear(2, 1)

@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after another, or all at once.
+"""Schedules of schedules: one after the other, or all at once.
 
 Invariant: every schedule belongs to the same optimiser.
 """
@@ -83,7 +83,7 @@ def _pop_arguments(schedulers: Sequence[Any]) -> None:
 
 
 class ChainedScheduler(LRScheduler):
-    """All schedules at every step: each multiplies what the one before left."""
+    """Applies all schedules at every step, each to the rate of the one before."""
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None

@@ -1,7 +1,7 @@
-"""Schedules that go round: warm restarts, triangles, one cycle.
+"""Cyclic schedules: warm restarts, triangles, one cycle.
 
-Invariant: rates follow from the epoch alone; the momentum of a group is its `momentum` option, or
-the first of its `betas`.
+Invariant: rates depend only on the epoch. The momentum of a group is its `momentum` option, or the
+first of its `betas`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
-        """The cosine of the share of the period that has gone by."""
+        """The rates of cosine annealing at the current position in the period."""
         return [cosine(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes to the next epoch, or to a given one, which may be a fraction."""
+        """Moves to the next epoch, or to a given one, which may be fractional."""
         if epoch is None and self.last_epoch >= 0:
             epoch = self.last_epoch + 1
             self.T_cur += 1
@@ -78,7 +78,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _Cycling(LRScheduler):
-    """What schedules share that move momentum against the rate."""
+    """Base of the schedules that change momentum against the rate."""
 
     def _take_momentum(
         self, optimizer: Optimizer, enabled: bool, low: Any, high: Any, fresh: bool
@@ -112,10 +112,10 @@ class _Cycling(LRScheduler):
 class CyclicLR(_Cycling):
     """Triangles between `base_lr` and `max_lr`, with momentum in the opposite direction.
 
-    A cycle rises for `step_size_up` steps and falls for `step_size_down`. `mode` says what becomes
-    of its height: `"triangular"` keeps it, `"triangular2"` halves it with each cycle,
-    `"exp_range"` multiplies it by `gamma` with each step; `scale_fn` is another rule, of the cycle
-    or of the step as `scale_mode` says.
+    A cycle rises for `step_size_up` steps and falls for `step_size_down`. `mode` controls the
+    height: `"triangular"` keeps it, `"triangular2"` halves it in each cycle, `"exp_range"`
+    multiplies it by `gamma` in each step. `scale_fn` is a custom rule, a function of the cycle or
+    of the step, as selected by `scale_mode`.
     Source: Smith, Cyclical Learning Rates for Training Neural Networks, 2017.
     """
 
@@ -162,7 +162,7 @@ class CyclicLR(_Cycling):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """What the height of a triangle is multiplied by, at a cycle or a step."""
+        """The factor of the height of a triangle, at a cycle or a step."""
         if self._scale_fn is not None:
             return self._scale_fn(x)
         if self.mode == "triangular":
@@ -188,10 +188,10 @@ class CyclicLR(_Cycling):
 class OneCycleLR(_Cycling):
     """One rise from `max_lr / div_factor` to `max_lr` and a fall far below, over `total_steps`.
 
-    The rise takes the share `pct_start` of the steps; the fall ends at the initial rate over
-    `final_div_factor`. With `three_phase` it first falls to the initial rate as fast as it rose.
-    Momentum moves from `max_momentum` to `base_momentum` and back. `total_steps` may be given as
-    `epochs` and `steps_per_epoch`.
+    The rise takes the fraction `pct_start` of the steps; the fall ends at the initial rate divided
+    by `final_div_factor`. With `three_phase` it first falls to the initial rate in as many steps as
+    it rose. Momentum moves from `max_momentum` to `base_momentum` and back. Instead of
+    `total_steps`, pass `epochs` and `steps_per_epoch`.
     Source: Smith and Topin, Super-Convergence, 2018.
     """
 
@@ -217,7 +217,7 @@ class OneCycleLR(_Cycling):
         between("OneCycleLR", "pct_start", pct_start, 0.0, 1.0)
         one_of("OneCycleLR", "anneal_strategy", anneal_strategy, ("cos", "linear"))
         self.anneal_strategy = anneal_strategy
-        #: Where each phase ends, and between what rates and momenta it goes.
+        #: The end of each phase, and the rates and momenta at both ends.
         self._phases: list[tuple[float, str, str, str, str]] = []
         top, rise = float(pct_start * self.total_steps), ("max_momentum", "base_momentum")
         self._phases.append((top - 1.0, "initial_lr", "max_lr", *rise))

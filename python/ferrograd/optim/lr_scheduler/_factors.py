@@ -128,7 +128,7 @@ class MultiStepLR(LRScheduler):
         return [base * self.gamma**passed for base in self.base_lrs]
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on from a state."""
+        """Loads a state."""
         super().load_state_dict(state_dict)
         self.milestones = Counter(self.milestones)
 
@@ -162,7 +162,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes from `start_factor` to `end_factor` in `total_iters`."""
+    """The rate times a factor that changes from `start_factor` to `end_factor` in `total_iters`."""
 
     def __init__(
         self,

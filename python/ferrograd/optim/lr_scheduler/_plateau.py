@@ -1,6 +1,6 @@
 """`ReduceLROnPlateau`: the rate falls when a metric stops improving.
 
-Invariant: it decides from the metrics it was given, not from epochs.
+Invariant: it depends on the metrics, not on epochs.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = options_of(optimizer, "lr")
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Takes the metric of an epoch, and reduces the rates where it is time."""
+        """Passes the metric of an epoch, and reduces the rates if it has stopped improving."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._improves(current):

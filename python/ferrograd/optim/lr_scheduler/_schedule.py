@@ -1,7 +1,7 @@
 """`LRScheduler`: the base of schedules of learning rates.
 
-Invariant: a rate that is a tensor keeps its place and gets values; a schedule that was saved and
-loaded goes on with the same rates.
+Invariant: a rate that is a tensor stays the same tensor and is written in place. A saved and loaded
+schedule continues with the same rates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim._state_dict import copies
 
-#: Rates of the groups: numbers, or tensors of no axes.
+#: Rates of the groups: numbers, or tensors without axes.
 Rates = list[Any]
 
 
@@ -33,7 +33,7 @@ def options_of(optimizer: Optimizer, key: str) -> Rates:
 
 
 def write(group: dict[str, Any], key: str, value: Any) -> None:
-    """Sets an option; a tensor keeps its place."""
+    """Sets an option; a tensor is written in place."""
     if isinstance(group.get(key), Tensor):
         group[key].fill_(float(value))
     else:
@@ -41,7 +41,7 @@ def write(group: dict[str, Any], key: str, value: Any) -> None:
 
 
 def for_groups(op: str, name: str, optimizer: Optimizer, given: Any) -> list[Any]:
-    """One value for each group: those given, or one for all."""
+    """One value for each group: the given sequence, or one value for all."""
     count = len(optimizer.param_groups)
     if not isinstance(given, list | tuple):
         return [value_of(given) for _ in range(count)]
@@ -51,7 +51,7 @@ def for_groups(op: str, name: str, optimizer: Optimizer, given: Any) -> list[Any
 
 
 def checked(op: str, optimizer: Any) -> None:
-    """Raises for what is no optimiser."""
+    """Raises for an object that is not an optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise ArgumentTypeError(
             f"{op}: the optimizer is a {type(optimizer).__name__}; pass an optimiser of fg.optim"
@@ -59,21 +59,21 @@ def checked(op: str, optimizer: Any) -> None:
 
 
 class LRScheduler:
-    """Base of the schedules: `get_lr` gives the rates of the epoch `last_epoch`, group by group.
+    """Base of the schedules: `get_lr` returns the rates of the epoch `last_epoch`, one per group.
 
-    Making a schedule writes the rates of epoch 0; `step()`, after the optimiser's, those of the
-    next one. A schedule of your own defines `get_lr`, from `self.base_lrs` or from the groups'
-    present `lr`.
+    The constructor sets the rates of epoch 0. `step()`, called after the optimiser's, sets those of
+    the next epoch. To write a schedule, define `get_lr`, which computes rates from `self.base_lrs`
+    or from the current `lr` of the groups.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Lets a recording see the numbers in which a step of the subclass's own counts."""
+        """Lets a trace notice the counters in a `step` that the subclass defines."""
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
         if isinstance(own, types.FunctionType):
             cls.step = _noted(own)  # type: ignore[method-assign]
 
-    #: What `state_dict` leaves out.
+    #: Attributes that `state_dict` leaves out.
     _left_out: tuple[str, ...] = ("optimizer",)
     #: Whether the rates of the first epoch are being computed.
     _is_initial = False
@@ -115,7 +115,7 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes to the next epoch, or to a given one, and writes its rates."""
+        """Moves to the next epoch, or to a given one, and sets its rates."""
         self._note()
         if self._step_count == 1 and not self.optimizer._stepped:
             warn_user(
@@ -127,7 +127,7 @@ class LRScheduler:
         self._go_to(epoch)
 
     def _note(self) -> None:
-        """Says to a recording that the epochs are counted in numbers."""
+        """Tells a trace that epochs are counted in Python numbers."""
         if guards.recordings:
             guards.note_owned(self)
 
@@ -147,11 +147,11 @@ class LRScheduler:
         self._last_lr = options_of(self.optimizer, "lr")
 
     def _now(self) -> Rates:
-        """The rates as they are."""
+        """The current rates."""
         return options_of(self.optimizer, "lr")
 
     def _times(self, factor: float) -> Rates:
-        """The rates as they are, each multiplied."""
+        """The current rates, each multiplied by a factor."""
         return [rate * factor for rate in self._now()]
 
     def state_dict(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class LRScheduler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on from a state; functions keep their place and take their state."""
+        """Loads a state; function objects are kept and load their own state."""
         for key, value in state_dict.items():
             own = self.__dict__.get(key)
             if isinstance(own, list) and any(_is_code(v) for v in own):
@@ -176,7 +176,7 @@ class LRScheduler:
 
 
 def _noted(step: types.FunctionType) -> Callable[..., Any]:
-    """A step of a subclass that a recording sees."""
+    """A `step` of a subclass that a trace notices."""
 
     @wraps(step)
     def noted(self: LRScheduler, *args: Any, **kwargs: Any) -> Any:

@@ -72,9 +72,9 @@ def kmeans(
 ) -> tuple[Any, Any]:
     """The centroids of `k` clusters of `obs`, `(n, k)`, and the mean distance from them: k-means.
 
-    Arguments are SciPy's; a guess of the centroids is used once, a number of them begins `iter`
-    times with observations that `rng` chooses. Differentiable by `obs`, and by the guess where it
-    takes part in the mean distance, which SciPy measures from the centroids before the last step.
+    Arguments are SciPy's. A guess of the centroids is used once; for a number of centroids there
+    are `iter` runs from observations chosen by `rng`. Differentiable by `obs`. The mean distance,
+    which SciPy computes from the centroids before the last step, may also depend on the guess.
     Errors: `ArgumentError`, SciPy's `ValueError`.
 
     >>> from ferrograd.scipy.cluster import vq
@@ -158,7 +158,7 @@ def kmeans2(
     if not _is_grad_enabled() or not any(getattr(v, "requires_grad", False) for v in (x, k)):
         return np.asarray(book) + np.zeros_like(centroids), labels
     with _warnings.catch_warnings():
-        _warnings.simplefilter("ignore")  # of the empty cluster, which the first run has told
+        _warnings.simplefilter("ignore")  # of the empty cluster, as reported by the first run
         for steps in range(iter - 1, 0, -1):
             _, before = run(steps, _deepcopy(again))
             centroids = _filled(centroids, counts, _means(x, before, len(book)))
@@ -175,7 +175,7 @@ def _filled(centroids: Any, counts: Any, earlier: Any) -> Any:
 
 
 def _first(x: Any, k: Any, book: Any, minit: str, counts: Any) -> Any:
-    """Where centroids that have never had an observation have been from the start."""
+    """The initial positions of centroids that never had an observation."""
     if np.ndim(k):
         return np.asarray(k)
     if minit == "random":
@@ -207,7 +207,7 @@ def _lloyd(x: Any, points: Any, start: Any, thresh: float) -> tuple[Any, Any]:
 
 
 def _means(x: Any, labels: Any, count: int) -> Any:
-    """The mean of the rows with each label; 0 where there is none."""
+    """The mean of the rows of each label; 0 for a label without rows."""
     member = _numpy.equal.outer(_numpy.arange(count), labels).astype(x.dtype)
     return np.matmul(member / _numpy.maximum(member.sum(axis=1, keepdims=True), 1), x)
 

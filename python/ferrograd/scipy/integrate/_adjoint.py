@@ -1,7 +1,7 @@
-"""The states of a differential equation as one node, whose rule is the adjoint equation.
+"""The states of a differential equation as one node with the adjoint equation as its rule.
 
-The caller integrates: whatever solves the equation solves its adjoint. Invariant: the memory is
-that of the states, whatever the number of steps.
+The caller's integrator solves both equations. Invariant: the memory is that of the states and does
+not depend on the number of steps.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _adjoint(ans: Any, y0: Any, t: Any, flat: Any, func: Any, solver: Any) -> Ca
             times = np.stack([-t[k], -t[k - 1]])
             state = states(start, times, flat, backward, solver)[1]
             weight, by_args = state[size : 2 * size] + g[k - 1], state[2 * size :]
-        # A later start moves every later state back along its own path; the first stays.
+        # A later start moves every later state back along its path; the first state is constant.
         by_times[0] = -np.sum(slopes[0] * (weight - g[0])) if steps > 1 else 0.0 * by_times[0]
         return weight, np.stack(by_times), by_args
 

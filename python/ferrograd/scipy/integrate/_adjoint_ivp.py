@@ -17,7 +17,7 @@ from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy.integrate._adjoint import states
 from ferrograd.scipy.integrate._events import Continued, end_at_event, listed, located
 
-#: What holds for the adjoint equation, too: it has more unknowns and no Jacobian.
+#: Options that also apply to the adjoint equation, which has more unknowns and no Jacobian.
 _SHARED = ("rtol", "max_step")
 
 
@@ -30,10 +30,10 @@ def continuous(
     options: dict[str, Any],
     asked: tuple[Any, bool, tuple[Any, ...]],
 ) -> Any:
-    """SciPy's result `found` at `times`, the first of which is the start.
+    """SciPy's result `found` at `times`; the first one is the start.
 
-    `args` are the flat arguments of `fun` and how they are made of these; `asked` are the events,
-    whether the dense solution is wanted, and the arguments themselves.
+    `args` are the flat arguments of `fun` and their structure; `asked` are the events, the flag for
+    the dense solution, and the arguments.
     """
     flat, unflatten = args
     known = found.y.T.copy()

@@ -20,8 +20,8 @@ from ferrograd.transforms import make_vjp
 class Recorded:
     """The solution `sol(t)` of recorded steps: the interpolant of the method, from a step's start.
 
-    Gives `(n,)` for a number and `(n, points)` for a vector, differentiable by all that the steps
-    are, and by `t`. Beyond the ends the first and the last step go on.
+    Returns `(n,)` for a number and `(n, points)` for a vector. It is differentiable by everything
+    that the steps depend on, and by `t`. The first and the last step extend beyond the ends.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class Recorded:
 
 
 class Continued:
-    """The solution `sol(t)` whose derivative is the adjoint equation.
+    """The solution `sol(t)`, differentiated by the adjoint equation.
 
-    `states(times)` are the states at sorted times, of which the first is the start.
+    `states(times)` are the states at sorted times; the first one is the start.
     """
 
     def __init__(self, found: Any, states: Callable[[Any], Any], start: Any, fun: Any) -> None:
@@ -92,7 +92,7 @@ def listed(events: Any) -> list[Callable[..., Any]]:
 
 
 def plain_events(events: Any, args: tuple[Any, ...]) -> Any:
-    """The events as SciPy calls them: of arrays, with what SciPy reads from the functions."""
+    """The events for SciPy: functions of arrays, with the attributes that SciPy reads."""
     made = []
     for event in listed(events):
         own = on_arrays(_with(event, args))
@@ -142,6 +142,6 @@ def end_at_event(found: Any, events: list[Any]) -> None:
 
 
 def _distance(found: Any, k: int) -> float:
-    """How far the last event of a kind is from the end."""
+    """The distance of the last event of a kind from the end."""
     times = plain(found.t_events[k])
     return abs(float(times[-1] - plain(found.t)[-1])) if times.size else numpy.inf

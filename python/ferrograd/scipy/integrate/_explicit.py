@@ -1,4 +1,4 @@
-"""Steps of the explicit Runge-Kutta methods, made of operations.
+"""Steps of the explicit Runge-Kutta methods, composed of operations.
 
 The coefficients are those of SciPy's classes.
 """
@@ -24,7 +24,7 @@ class Explicit:
         """The right-hand side as an array or a tensor."""
         return self.fun(t, y, *self.args)
 
-    #: What the first step is given beside the state.
+    #: The derivative at the start, for the first step.
     start = slope
 
     def step(self, k: int, h: Any) -> Callable[..., Any]:

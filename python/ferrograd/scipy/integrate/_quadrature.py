@@ -22,7 +22,7 @@ from ferrograd.scipy._closed_over import floats, on_arrays, refuse_closure
 from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.transforms import make_vjp
 
-#: What `quad_vec`, which integrates the derivatives, understands of the options of `quad`.
+#: The options of `quad` that `quad_vec`, which integrates the derivatives, supports.
 _SHARED = ("epsabs", "epsrel", "limit", "points")
 
 
@@ -32,11 +32,11 @@ def quad(
     """`(value, error)` of the integral of `func(x, *args)` from `a` to `b`, by QUADPACK.
 
     `a` and `b` are numbers, also infinite; `args` floats, arrays and containers of them. The value
-    is differentiable to any order by `a`, `b` and `args`, by Leibniz's rule,
-    with `complex_func=True` for the parts one by one:
-    `∂/∂b = f(b)`, `∂/∂a = -f(a)`, `∂/∂p = ∫ ∂f/∂p dx`. `options` are those of SciPy's `quad`.
-    Errors: `NotDifferentiableError` where `func` closes over a value that requires grad, or where a
-    gradient is asked through `weight`.
+    is differentiable to any order with respect to `a`, `b` and `args`, by Leibniz's rule; with
+    `complex_func=True` separately for both parts: `∂/∂b = f(b)`, `∂/∂a = -f(a)`, `∂/∂p = ∫ ∂f/∂p
+    dx`. `options` are those of SciPy's `quad`.
+    Errors: `NotDifferentiableError` if `func` closes over a value that requires grad, or if a
+    gradient with `weight` is needed.
 
     >>> from ferrograd.scipy import integrate
     >>> slope = fg.grad(lambda k: integrate.quad(lambda x, k: np.exp(-k * x), 0, np.inf, (k,))[0])
@@ -84,7 +84,7 @@ def _by_parts(func: Callable[..., Any], given: tuple[Any, ...], options: dict[st
 
 
 def _between(a: float, b: float) -> float:
-    """A place inside the interval."""
+    """A point inside the interval."""
     low, high = min(a, b), max(a, b)
     low = low if numpy.isfinite(low) else min(high, 1.0) - 1.0
     high = high if numpy.isfinite(high) else low + 1.0
@@ -135,9 +135,8 @@ defvjp(_integral, _by_limit(0), _by_limit(1), _by_arguments)
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
     """`(value, None)` of the integral from `a` to `b` by Gauss and Legendre's rule of order `n`.
 
-    `func(x, *args)` takes `n` places at once, along its last axis, and is recorded, so that the
-    value is differentiable by everything that it reads. Errors: `ArgumentError` for infinite
-    limits.
+    `func(x, *args)` gets `n` points at once, along its last axis. It is recorded, so the value is
+    differentiable by everything that it reads. Errors: `ArgumentError` for infinite limits.
 
     >>> from ferrograd.scipy import integrate
     >>> fg.grad(lambda b: integrate.fixed_quad(lambda x: x**3, 0.0, b)[0])(2.0)

@@ -1,4 +1,4 @@
-"""Steps of Radau IIA of order 5, each an implicit function of its start.
+"""Steps of Radau IIA of order 5; each is an implicit function of its start.
 
 Invariant: the stages solve their equation to rounding, so the implicit function theorem holds for
 them.
@@ -46,7 +46,7 @@ class Radau:
         self.flat, self.unflatten = flatten(args)
 
     def start(self, t: Any, y: Any) -> Any:
-        """The first step needs nothing beside the state."""
+        """The first step needs only the state."""
         return None
 
     def step(self, k: int, h: Any) -> Callable[..., Any]:

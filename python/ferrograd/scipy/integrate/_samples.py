@@ -34,7 +34,7 @@ def cumulative_trapezoid(
 ) -> Any:
     """The running integral along an axis by trapezoids, one element shorter than `y`.
 
-    With `initial=0` a zero stands first, and the result has the shape of `y`. Differentiable by
+    With `initial=0` the result starts with a zero and has the shape of `y`. Differentiable by
     `y`, `x` and `dx`. Errors: `ArgumentError` for another `initial`.
 
     >>> from ferrograd.scipy import integrate
@@ -95,7 +95,7 @@ def _parabolas(y: Any, steps: Any) -> Any:
 
 
 def _ratio(over: Any, under: Any) -> Any:
-    """The quotient, 0 where the divisor is, as where two samples have one place."""
+    """The quotient, 0 if the divisor is 0, as for two samples at one point."""
     there = under != 0
     return np.where(there, over / np.where(there, under, 1.0), 0.0)
 

@@ -1,7 +1,7 @@
 """`scipy.integrate.solve_ivp`, differentiable through its steps.
 
 Invariant: the recorded states are those of SciPy's method on SciPy's steps, and the gradient is
-that of these states with the steps held fixed.
+that of these states with fixed steps.
 """
 
 from __future__ import annotations
@@ -43,33 +43,32 @@ def solve_ivp(
 ) -> Any:
     """The solution of `dy/dt = fun(t, y, *args)` from `y0` over `t_span`, as SciPy's result object.
 
-    SciPy chooses the steps with the numbers of the arguments; the states on these steps are then
-    computed with tensors, `result.y` of shape `(n, points)`. It is differentiable to any order by
-    `y0`, `args`, `t_span`, `t_eval` and, for the explicit methods, by whatever `fun` closes over:
-    the gradient of the discrete solution ("discretise, then optimise"), which unlike the adjoint
-    equation needs no integration backwards and is exact on the steps.
+    SciPy chooses the steps from the values of the arguments. The states on these steps are then
+    computed with tensors; `result.y` has the shape `(n, points)`. It is differentiable to any order
+    with respect to `y0`, `args`, `t_span`, `t_eval` and, for the explicit methods, everything that
+    `fun` closes over. The gradient is that of the discrete solution ("discretise, then optimise"):
+    it needs no backward integration and is exact on the steps.
 
-    `t_events` and `y_events` move with all of these as the implicit function theorem says (to the
-    third order), and so does the end of an integration that an event terminates. With
-    `dense_output`, `result.sol(t)` is the recorded interpolant, differentiable by `t`, too; where
-    the adjoint is asked for, each call of it is a node of its own.
+    `t_events`, `y_events` and the end at a terminal event are differentiable by the implicit
+    function theorem (to the third order). With `dense_output`, `result.sol(t)` is the recorded
+    interpolant, also differentiable by `t`. With `adjoint`, each call of it is a separate node.
 
     Args:
         fun: takes a number and a vector and returns a vector or a list, or one number for all
             elements; written with `ferrograd.numpy`.
-        method: "RK23", "RK45", "DOP853" or "Radau" where a gradient is wanted; "Radau" for stiff
+        method: "RK23", "RK45", "DOP853" or "Radau" if a gradient is needed; "Radau" for stiff
             systems: each step is an implicit function.
         checkpoint: keep the state of each step only, and compute its stages again in the backward
             pass.
         adjoint: integrate the adjoint equation backwards instead of recording steps ("optimise,
-            then discretise"): any method of SciPy's, and memory for the states at `t_eval` alone,
-            whatever the number of steps. The derivative is then that of the exact solution up to
-            `rtol` and `atol`, of which the default is coarse, and wrong where the equation cannot
-            be integrated backwards, as stiff ones. `fun` may not close over what requires grad.
+            then discretise"). Any SciPy method is allowed, and only the states at `t_eval` are
+            kept. The derivative is that of the exact solution up to `rtol` and `atol`, whose
+            defaults are coarse. It is wrong for equations that cannot be integrated backwards, such
+            as stiff ones. `fun` must not close over tensors that require grad.
         options: SciPy's, `rtol`, `atol`, `max_step`, `first_step`, `jac`.
 
-    Errors: `NotDifferentiableError` for other methods, and where `fun` of "Radau" closes over a
-    value that requires grad.
+    Errors: `NotDifferentiableError` for other methods, and if `fun` of "Radau" closes over a value
+    that requires grad.
 
     >>> from ferrograd.scipy import integrate
     >>> def end(rate):
@@ -153,7 +152,7 @@ def _check(method: Any, adjoint: bool) -> None:
 
 
 def _times(knots: Any, span: list[Any], t_eval: Any) -> Any:
-    """The start and the times that were asked for and reached, or those of the steps."""
+    """The start and the requested times that were reached, or the times of the steps."""
     if t_eval is None:
         moving = _moving(knots, span)
         return np.stack([np.asarray(moving(k)) for k in range(len(knots))])
@@ -173,10 +172,10 @@ def _replaced(
     method: str,
     checkpoint: bool,
 ) -> Any:
-    """Puts recorded states in the place of SciPy's; gives the solution between them.
+    """Replaces SciPy's states by recorded ones; returns the interpolating solution.
 
-    The last step may reach beyond the time of an event that ends the integration. What is computed
-    later, by a checkpoint or between the steps, is computed with what the solver saw.
+    The last step may end after the time of a terminal event. Later computations, by a checkpoint or
+    between the steps, use the values that the solver used.
     """
     args, y, span, t_eval = owned((args, y, span, t_eval))
     ended, knots = numpy.asarray(found.t), numpy.asarray(found.t)
@@ -210,7 +209,7 @@ def _replaced(
 
 
 def _reached(t_eval: Any, ended: Any, knots: Any, span: list[Any]) -> Any:
-    """The times that come before an event has ended the integration."""
+    """The times before the terminal event."""
     if ended[-1] == knots[-1]:
         return t_eval
     sign = 1.0 if knots[-1] >= knots[0] else -1.0
@@ -240,7 +239,7 @@ def _in_order(times: Any, low: float, high: float, sign: float) -> None:
 
 
 def _places(knots: Any, t_eval: Any) -> list[Any] | None:
-    """For each step the numbers of the times that lie in it, its end included."""
+    """For each step, the indices of the times inside it, including its end."""
     if t_eval is None:
         return None
     times = numpy.asarray(getval(t_eval), dtype=float)

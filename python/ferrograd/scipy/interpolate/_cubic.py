@@ -1,6 +1,6 @@
 """Cubic splines: `CubicSpline`.
 
-The slopes are solved for by `solve_banded`, whose rule gives every derivative.
+`solve_banded` computes the slopes, and its rule gives every derivative.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class CubicSpline(Hermite):
     """The piecewise cubic through samples with two continuous derivatives.
 
     Args:
-        x: a rising vector of places.
+        x: an increasing vector of points.
         y: the values; the axis `axis` belongs to `x`.
         bc_type: "not-a-knot", "natural" (no curvature at the ends), "clamped" (no slope),
             "periodic", or a pair for the two ends of these names and of `(order, value)`, which
             fixes the first or second derivative. Values may be tensors.
         extrapolate: as in `PPoly`.
 
-    Calls take places of any shape. Differentiable by `x`, `y`, boundary values and places.
-    Source: C. de Boor, A Practical Guide to Splines, IV. Errors: `ArgumentError` for places that do
-    not rise and unknown conditions, `ShapeError` for shapes that do not fit.
+    Call it with points of any shape. Differentiable by `x`, `y`, boundary values and points.
+    Source: C. de Boor, A Practical Guide to Splines, IV. Errors: `ArgumentError` for `x` that is
+    not increasing and unknown conditions, `ShapeError` for shapes that do not fit.
 
     >>> from ferrograd.scipy.interpolate import CubicSpline
     >>> x = np.array([0.0, 1.0, 2.0, 3.0])
@@ -53,7 +53,7 @@ class CubicSpline(Hermite):
 
 
 def _conditions(bc_type: Any, y: Any) -> list[Any]:
-    """What holds at both ends: a name or (order, value)."""
+    """The conditions at both ends: a name or (order, value)."""
     pair = [bc_type, bc_type] if isinstance(bc_type, str) else list(bc_type)
     if len(pair) != 2:
         raise ArgumentError(f"CubicSpline: bc_type has {len(pair)} parts; give one for each end")

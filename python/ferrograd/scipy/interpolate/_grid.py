@@ -24,16 +24,17 @@ class RegularGridInterpolator:
     """A function of several variables from its values on a grid.
 
     Args:
-        points: a rising or falling vector for each variable.
-        values: an array of these sizes; further axes are values of one place.
+        points: an increasing or decreasing vector for each variable.
+        values: an array of these sizes; further axes are the values of one point.
         method: "linear" ("slinear"), "nearest", "cubic" or "quintic" (splines, "not-a-knot"),
             or "pchip".
-        bounds_error: whether a place outside the grid is an error.
-        fill_value: what stands outside otherwise; None extrapolates.
+        bounds_error: whether a point outside the grid is an error.
+        fill_value: the value outside otherwise; None extrapolates.
 
-    Calls take places of the shape `(..., variables)` or a tuple of arrays, one for each variable,
-    and give the shape `(..., *further axes)`. Differentiable by `points`, `values` and places.
-    Errors: `ArgumentError` for places outside, unsorted points and other methods; `ShapeError`.
+    Call it with points of the shape `(..., variables)` or a tuple of arrays, one for each variable.
+    The result has the shape `(..., *further axes)`. Differentiable by `points`, `values` and the
+    evaluation points.
+    Errors: `ArgumentError` for points outside, unsorted grids and other methods; `ShapeError`.
 
     >>> from ferrograd.scipy.interpolate import RegularGridInterpolator
     >>> plane = RegularGridInterpolator(([0.0, 1.0], [0.0, 2.0]), [[0.0, 2.0], [3.0, 5.0]])
@@ -79,7 +80,7 @@ class RegularGridInterpolator:
             )
 
     def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """The values at places; `method` takes the place of that of the object."""
+        """The values at points; `method` overrides that of the object."""
         method = self.method if method is None else method
         self._known(method)
         xi = self._places(xi)
@@ -128,7 +129,7 @@ class RegularGridInterpolator:
         return outside
 
     def _straight(self, places: list[Any], method: str) -> Any:
-        """The sum over the corners of each place's cell, each with the volume opposite."""
+        """The sum over the corners of each point's cell, weighted with the opposite volume."""
         corners = []
         for place, own in zip(places, self.grid, strict=True):
             low = interval(own, place)
@@ -149,9 +150,9 @@ class RegularGridInterpolator:
         return total
 
     def _curved(self, places: list[Any], curve: Any) -> Any:
-        """Fits along the last variable, takes the values at all places, and so on to the first.
+        """Interpolates along the last variable at all points, then along the one before, ….
 
-        From the second variable on every place has a curve of its own.
+        From the second variable on, every point has its own curve.
         """
         rows = numpy.arange(np.shape(places[0])[0])
         found = self.values
@@ -174,7 +175,7 @@ def interpn(
     bounds_error: bool = True,
     fill_value: Any = numpy.nan,
 ) -> Any:
-    """The values of `RegularGridInterpolator` at places, in one call.
+    """The values of `RegularGridInterpolator` at points, in one call.
 
     >>> from ferrograd.scipy.interpolate import interpn
     >>> interpn(([0.0, 1.0],), [0.0, 2.0], [[0.25]]).tolist()

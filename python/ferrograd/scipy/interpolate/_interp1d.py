@@ -34,17 +34,17 @@ class interp1d:  # noqa: N801
     """A function through samples, along an axis of `y`.
 
     Args:
-        x: a vector of places, sorted unless `assume_sorted` is True and they are.
+        x: a vector of points; it is sorted first, unless `assume_sorted` is True.
         y: the values; the axis `axis` belongs to `x`.
         kind: "linear" ("slinear"), "quadratic", "cubic", "nearest", "nearest-up", "previous"
             ("zero") or "next".
-        bounds_error: whether a place outside is an error; by default where `fill_value` does not
-            extrapolate.
-        fill_value: what stands outside: a value, a pair for below and above, or "extrapolate".
+        bounds_error: whether a point outside is an error; by default it is, unless `fill_value` is
+            "extrapolate".
+        fill_value: the value outside: a value, a pair for below and above, or "extrapolate".
 
-    Calls take places of any shape. Differentiable by `x`, `y`, `fill_value` and places; the steps
-    are constant between places. At a sample a straight line has the slope to its right. Errors:
-    `ArgumentError` for places outside, places given twice and other kinds.
+    Call it with points of any shape. Differentiable by `x`, `y`, `fill_value` and the evaluation
+    points; the step kinds are constant between samples. At a sample, "linear" has the slope to the
+    right. Errors: `ArgumentError` for points outside, repeated samples and other kinds.
 
     >>> from ferrograd.scipy.interpolate import interp1d
     >>> line = interp1d([0.0, 1.0, 3.0], [0.0, 2.0, 3.0])
@@ -63,7 +63,7 @@ class interp1d:  # noqa: N801
         fill_value: Any = numpy.nan,
         assume_sorted: bool = False,
     ) -> None:
-        # A spline of degree 0 goes on below the samples, where nothing is previous.
+        # A spline of degree 0 is extrapolated below the samples, where there is no previous one.
         self._goes_on = kind in ("zero", 0)
         kind = _ALIASES.get(kind, kind)
         if kind not in ("linear", "quadratic", "cubic", *_STEPS):
@@ -91,7 +91,7 @@ class interp1d:  # noqa: N801
             self._spline = Quadratic(self.x, self._y)
 
     def __call__(self, x: Any) -> Any:
-        """The values at places of any shape, which stands where the axis of the samples stood."""
+        """The values at points of any shape, which replaces the axis of the samples."""
         x = floats(x)
         outside = [x < self.x[0], x > self.x[-1]]
         if self.bounds_error:
@@ -117,7 +117,7 @@ class interp1d:  # noqa: N801
         return fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
 
     def _at(self, x: Any) -> Any:
-        """The values with the axes of the places first."""
+        """The values with the axes of the points first."""
         if self.kind in _STEPS:
             return self._step(x)
         if self.kind == "quadratic":

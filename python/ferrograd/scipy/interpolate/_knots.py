@@ -14,7 +14,7 @@ from ferrograd.scipy._closed_over import fixed, floats, plain
 
 
 def samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any]:
-    """The places as a rising vector of floats and the values with their axis first."""
+    """The nodes as an increasing vector of floats, and the values with their axis first."""
     x, y = floats(x), floats(y)
     if np.ndim(x) != 1 or np.ndim(y) == 0 or np.shape(y)[axis] != np.shape(x)[0]:
         raise ShapeError(
@@ -28,7 +28,7 @@ def samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, 
 
 
 def rising(name: str, x: Any) -> None:
-    """Refuses places that do not rise."""
+    """Refuses nodes that are not increasing."""
     known = plain(x)
     if not numpy.all(numpy.diff(known) > 0):
         k = int(numpy.flatnonzero(~(numpy.diff(known) > 0))[0])
@@ -39,17 +39,17 @@ def rising(name: str, x: Any) -> None:
 
 
 def interval(knots: Any, at: Any) -> Any:
-    """For each place the number of the interval whose start is the last knot not above it."""
+    """For each point, the index of its interval: the last knot that is not above it."""
     found = np.searchsorted(fixed(knots), fixed(at), side="right") - 1
     return np.clip(found, 0, max(np.shape(knots)[0] - 2, 0))
 
 
 def chosen(values: Any, index: Any) -> Any:
-    """The elements at places that may be a tensor, as a tensor then."""
+    """The elements at indices; a tensor if the array or the indices are one."""
     parts = index if isinstance(index, tuple) else (index,)
     return tensor_of(values)[index] if any(isinstance(p, Tensor) for p in parts) else values[index]
 
 
 def column(value: Any, like: Any) -> Any:
-    """A vector with axes of size 1 behind, to stand beside an array of more axes."""
+    """A vector with additional axes of size 1, to broadcast against an array with more axes."""
     return np.reshape(value, (*np.shape(value), *(1,) * (np.ndim(like) - np.ndim(value))))

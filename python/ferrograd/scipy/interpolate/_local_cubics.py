@@ -1,7 +1,6 @@
 """Piecewise cubics whose slopes are local: Hermite, PCHIP, Akima.
 
-Made of operations; where a rule chooses, it chooses by the numbers, and the derivative is that of
-what was chosen.
+Composed of operations. Choices depend on the values, and the derivative is that of the choice.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ferrograd.scipy.interpolate._piecewise import Hermite
 class CubicHermiteSpline(Hermite):
     """The piecewise cubic with given values and slopes at its knots.
 
-    Differentiable by `x`, `y`, `dydx` and places.
+    Differentiable by `x`, `y`, `dydx` and the evaluation points.
 
     >>> from ferrograd.scipy.interpolate import CubicHermiteSpline
     >>> float(CubicHermiteSpline([0.0, 1.0], [0.0, 1.0], [0.0, 0.0])(0.5))
@@ -36,11 +35,12 @@ class CubicHermiteSpline(Hermite):
 
 
 class PchipInterpolator(Hermite):
-    """The piecewise cubic that rises and falls only where the samples do.
+    """The piecewise cubic that is monotonic wherever the samples are.
 
-    The slope at a knot is the weighted harmonic mean of those beside it, 0 at an extremum. Source:
-    F. N. Fritsch and J. Butland, SIAM Journal on Scientific and Statistical Computing 5, 1984.
-    Differentiable by `x`, `y` and places; at samples of equal height the derivative is one-sided.
+    The slope at a knot is the weighted harmonic mean of the neighbouring slopes, 0 at an extremum.
+    Source: F. N. Fritsch and J. Butland, SIAM Journal on Scientific and Statistical Computing 5,
+    1984. Differentiable by `x`, `y` and the evaluation points; for equal samples the derivative is
+    one-sided.
 
     >>> from ferrograd.scipy.interpolate import PchipInterpolator
     >>> float(PchipInterpolator([0.0, 1.0, 2.0], [0.0, 1.0, 1.0])(1.5))
@@ -79,8 +79,8 @@ class Akima1DInterpolator(Hermite):
     """The piecewise cubic whose slopes follow the flatter side.
 
     `method` is "akima" (H. Akima, Journal of the ACM 17, 1970) or "makima", which does not
-    overshoot beside flat stretches. NaN outside the samples unless `extrapolate` says otherwise.
-    Differentiable by `x`, `y` and places.
+    overshoot near flat parts. NaN outside the samples unless `extrapolate` is set. Differentiable
+    by `x`, `y` and the evaluation points.
 
     >>> from ferrograd.scipy.interpolate import Akima1DInterpolator
     >>> float(Akima1DInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0])(1.5))

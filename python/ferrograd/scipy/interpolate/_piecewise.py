@@ -1,7 +1,7 @@
 """Piecewise polynomials: `PPoly`.
 
-Invariant: made of operations, so that a value is differentiable by the coefficients, by the knots
-and by the place.
+Invariant: composed of operations, so values are differentiable by the coefficients, the knots and
+the point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PPoly:
     """Polynomials between knots: in the interval `i`, `Σ c[k - j, i] (x - x[i])**j`.
 
     `c` has the shape `(k + 1, intervals, ...)`, `x` is the vector of knots. `extrapolate` is True
-    (the first and last polynomial go on), False (NaN outside) or "periodic".
+    (the first and last polynomial extend outside), False (NaN outside) or "periodic".
 
     >>> from ferrograd.scipy.interpolate import PPoly
     >>> p = PPoly([[1.0], [0.0], [2.0]], [0.0, 3.0])  # x² + 2
@@ -44,9 +44,9 @@ class PPoly:
         return made
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
-        """The values at places of any shape, which stands where the axis of the samples stood.
+        """The values at points of any shape, which replaces the axis of the samples.
 
-        `nu` is the order of a derivative by the place.
+        `nu` is the order of a derivative with respect to the point.
         """
         if nu:
             return self.derivative(nu)(x, 0, extrapolate)
@@ -69,7 +69,7 @@ class PPoly:
         return np.moveaxis(value, range(front), range(self.axis, self.axis + front))
 
     def derivative(self, nu: int = 1) -> PPoly:
-        """The derivative of order `nu` by the place; below zero the antiderivative."""
+        """The derivative of order `nu` with respect to the point; below zero the antiderivative."""
         if nu < 0:
             return self.antiderivative(-nu)
         c = self.c

@@ -40,7 +40,7 @@ class Quadratic:
         return low, 1.0 - low - high, high
 
     def __call__(self, x: Any) -> Any:
-        """The values at places, whose axes come first; outside, the last piece goes on."""
+        """The values at points, whose axes come first; the last piece extends outside."""
         place = np.searchsorted(fixed(self._knots), fixed(x), side="right") - 1
         m = np.clip(place, 2, self._count - 1)
         c = self._coefficients

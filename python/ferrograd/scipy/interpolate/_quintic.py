@@ -17,7 +17,7 @@ DEGREE = 5
 
 
 def quintic(grid: Any, values: Any, places: list[Any]) -> Any:
-    """The values at places, one variable after the other."""
+    """The values at points, one variable after the other."""
     found: Any = np.tensordot(_weights(grid[0], places[0]), values, 1)
     for own, place in zip(grid[1:], places[1:], strict=True):
         found = np.sum(column(_weights(own, place), found) * found, 1)
@@ -25,14 +25,14 @@ def quintic(grid: Any, values: Any, places: list[Any]) -> Any:
 
 
 def _weights(x: Any, places: Any) -> Any:
-    """What each sample counts at each place, `(places, samples)`."""
+    """The weight of each sample at each point, `(points, samples)`."""
     ends = [np.stack([end] * (DEGREE + 1)) for end in (x[0], x[-1])]
     knots = np.concatenate([ends[0], x[3:-3], ends[1]])
     return np.linalg.solve(_splines(knots, x).T, _splines(knots, places).T).T
 
 
 def _splines(knots: Any, x: Any) -> Any:
-    """All B-splines at places, `(places, splines)`; beyond the ends the last pieces go on."""
+    """All B-splines at points, `(points, splines)`; the last pieces extend beyond the ends."""
     known, count = plain(knots), np.shape(knots)[0]
     place = np.searchsorted(fixed(knots), fixed(x), side="right") - 1
     place = np.clip(place, DEGREE, count - DEGREE - 2)
@@ -45,6 +45,6 @@ def _splines(knots: Any, x: Any) -> Any:
 
 
 def _apart(knots: Any, known: Any, degree: int) -> Any:
-    """The distances of knots; 1 between equal ones, whose splines are zero."""
+    """The distances of knots; 1 for equal knots, whose splines are zero."""
     same = known[degree:] == known[:-degree]
     return np.where(same, 1.0, knots[degree:] - knots[:-degree])

@@ -22,7 +22,7 @@ from ferrograd.scipy.special import cosdg, sindg
 
 
 def _real(image: Any) -> Any:
-    """The dtype of places in an image."""
+    """The dtype of positions in an image."""
     return numpy.zeros(0, image.dtype).real.dtype
 
 
@@ -38,7 +38,7 @@ def affine_transform(
     cval: Any = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """The image at `matrix @ place + offset` for every place of the result.
+    """The image at `matrix @ position + offset` for every position of the result.
 
     `matrix` is square, a vector of scales, or homogeneous with one more row or column, or both.
     Differentiable by `input`, `matrix`, `offset` and `cval`; the rest is as in `map_coordinates`.
@@ -110,7 +110,7 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> Any:
-    """The image with `zoom` times as many elements along every axis, or each its own.
+    """The image with `zoom` times as many elements along every axis; `zoom` may be one per axis.
 
     Differentiable by `input` and `cval`; the rest is as in `map_coordinates`.
 
@@ -148,10 +148,10 @@ def rotate(
     cval: Any = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """The image turned by an angle in degrees in the plane of two axes.
+    """The image rotated by an angle in degrees in the plane of two axes.
 
-    With `reshape` the result holds the whole image. Differentiable by `input`, `angle` (with the
-    shape of the result held fixed) and `cval`; the rest is as in `map_coordinates`.
+    With `reshape` the result contains the whole image. Differentiable by `input`, `angle` (with a
+    fixed shape of the result) and `cval`; the rest is as in `map_coordinates`.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.rotate(fg.tensor([[1.0, 2.0], [3.0, 4.0]]), 90, order=1).round(9).tolist()

@@ -1,7 +1,7 @@
 """`map_coordinates`: the values of an image between its elements.
 
-Elements are weighted by polynomials of the position. Invariant: which elements these are is decided
-by the numbers; at a knot the derivative is that of the interval above.
+Elements are weighted by polynomials of the position. Invariant: the neighbours are found from the
+values; at a knot the derivative is that of the upper interval.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def map_coordinates(
     cval: Any = 0.0,
     prefilter: bool = True,
 ) -> Any:
-    """The spline of `order` through an image, at places.
+    """The spline of `order` through an image, at positions.
 
-    `coordinates` has the shape `(axes of the image, ...)`, the result the shape of what follows.
-    `mode` says what is around the image, as in `correlate1d`; "constant" gives `cval` outside.
+    `coordinates` has the shape `(axes of the image, ...)`; the result has the shape of the
+    remaining axes. `mode` is the border mode, as in `correlate1d`; "constant" gives `cval` outside.
     Differentiable by `input`, `coordinates` and `cval`; order 0 is constant between elements, and
     the derivative of order 1 jumps at them. Errors: `ArgumentError` for other orders and modes,
     `ShapeError` for coordinates that do not fit.
@@ -73,7 +73,7 @@ def map_coordinates(
 
 
 def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
-    """The sum over the neighbours of each place, the last axis first."""
+    """The sum over the neighbours of each position, the last axis first."""
     count = np.ndim(image)
     shape = np.shape(places)[1:]
     indices, parts = [], []
@@ -109,9 +109,9 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
 
 
 def _inside(place: Any, length: int, mode: str, order: int) -> tuple[Any, Any]:
-    """A place with the same value between the first and the last element, and which have none.
+    """An equivalent position inside the image, and a mask of positions without one.
 
-    Mirrors and cycles are left to the indices of the neighbours.
+    Mirroring and wrapping are done for the indices of the neighbours.
     """
     known = fixed(place)
     nowhere = numpy.zeros(np.shape(known), bool)
@@ -133,7 +133,7 @@ def _inside(place: Any, length: int, mode: str, order: int) -> tuple[Any, Any]:
 
 
 def _index(index: Any, length: int, mode: str) -> tuple[Any, Any]:
-    """The element that stands at a whole place, and which places have none."""
+    """The index of the element at an integer position, and a mask of positions without one."""
     missing = (index < 0) | (index >= length)
     if mode in ("nearest", "grid-constant"):
         return np.clip(index, 0, length - 1), missing

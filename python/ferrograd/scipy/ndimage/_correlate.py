@@ -18,7 +18,7 @@ from ferrograd.scipy._computed_by_scipy import library
 from ferrograd.scipy._window_sums import correlated
 from ferrograd.scipy.ndimage._output import fills_output
 
-#: SciPy's names of what is around an image, and NumPy's.
+#: SciPy's and NumPy's names of border modes.
 MODES = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
@@ -46,7 +46,7 @@ def _padded(x: Any, width: list[tuple[int, int]], mode: str, cval: Any) -> Any:
 
 
 def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
-    """How far a kernel reaches before and behind an element."""
+    """The extent of a kernel before and after an element."""
     before = size // 2 + origin
     if not 0 <= before < size:
         raise ArgumentError(
@@ -65,10 +65,10 @@ def correlate1d(
     cval: Any = 0.0,
     origin: int = 0,
 ) -> Any:
-    """`y[n] = Σ_j weights[j] x[n + j - len(weights) // 2 - origin]` along an axis; `x`'s shape.
+    """`y[n] = Σ_j weights[j] x[n + j - len(weights) // 2 - origin]` along an axis.
 
-    `mode` says what is around the image: "reflect", "constant" (`cval`), "nearest", "mirror",
-    "wrap". Complex weights are conjugated. Differentiable by `input` and `weights`.
+    `mode` is the border mode: "reflect", "constant" (`cval`), "nearest", "mirror", "wrap". Complex
+    weights are conjugated. Differentiable by `input` and `weights`.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.correlate1d([1.0, 2.0, 4.0], [1.0, 0.0, -1.0], mode="nearest").tolist()
@@ -124,11 +124,11 @@ def correlate(
     *,
     axes: Any = None,
 ) -> Any:
-    """The correlation of an image with a kernel of as many axes, or `axes`; of the image's shape.
+    """The correlation of an image with a kernel over all axes, or over `axes`; keeps the shape.
 
-    `mode` says what is around the image: "reflect", "constant" (`cval`), "nearest", "mirror",
-    "wrap"; `origin` moves the middle of the kernel. Complex weights are conjugated. Differentiable
-    by `input` and `weights`.
+    `mode` is the border mode: "reflect", "constant" (`cval`), "nearest", "mirror", "wrap"; `origin`
+    shifts the centre of the kernel. Complex weights are conjugated. Differentiable by `input` and
+    `weights`.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.correlate(np.eye(2), np.array([[0.0, 1.0, 1.0]]), mode="constant").tolist()

@@ -21,7 +21,7 @@ from ferrograd.scipy.ndimage._output import fills_output
 
 
 def _kernel(sigma: Any, order: int, radius: int) -> Any:
-    """The normal density at whole numbers, its sum made 1, times the polynomial of a derivative."""
+    """The normal density at integers, normalised to sum 1, times the polynomial of a derivative."""
     if order < 0 or radius < 0:
         raise ArgumentError(
             f"gaussian_filter: order is {order} and radius {radius}; give numbers from 0 on"
@@ -59,7 +59,7 @@ def gaussian_filter1d(
     """The convolution with a normal density of width `sigma`, or its `order`-th derivative.
 
     The kernel ends at `radius`, by default `truncate` widths. Differentiable by `input` and `sigma`
-    (with the radius held fixed). `mode` and `cval` are those of `correlate1d`.
+    (with a fixed radius). `mode` and `cval` are those of `correlate1d`.
 
     >>> from ferrograd.scipy import ndimage
     >>> blur = lambda s: ndimage.gaussian_filter1d(np.array([0.0, 0.0, 1.0, 0.0, 0.0]), s)[2]
@@ -112,7 +112,7 @@ def gaussian_filter(
 ) -> Any:
     """`gaussian_filter1d` along all `axes`, with one `sigma`, `order`, `mode` or one for each.
 
-    Axes of a width up to 1e-15 are left as they are. Differentiable by `input` and `sigma`.
+    Axes with a width up to 1e-15 are not filtered. Differentiable by `input` and `sigma`.
 
     >>> from ferrograd.scipy import ndimage
     >>> x = fg.zeros(5, 5, requires_grad=True)

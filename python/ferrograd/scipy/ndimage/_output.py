@@ -1,6 +1,6 @@
-"""`output=` of image functions where tensors take part.
+"""`output=` of image functions with tensors.
 
-Invariant: a tensor that is filled has the history of what it holds, and an array none.
+Invariant: a filled tensor has the history of the result; an array has none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def fills_output(function: F) -> F:
-    """The function with SciPy's `output`: a dtype of the result, or what it is written to.
+    """Adds SciPy's `output` to a function: a dtype, or the target of the result.
 
     A tensor is filled in place and gets the history of the result. Errors: `ShapeError` for another
     shape, `ArgumentError` for an array that would lose the history of the result.

@@ -126,7 +126,7 @@ def percentile_filter(
     cval: Any = 0.0,
     origin: Any = 0,
 ) -> Any:
-    """The value below which a percentage of the neighbours of every element lies.
+    """A percentile of the neighbours of every element.
 
     >>> from ferrograd.scipy import ndimage
     >>> ndimage.percentile_filter([1.0, 5.0, 2.0, 4.0], 50, 3).tolist()

@@ -37,9 +37,9 @@ _POLES: dict[int, tuple[float, ...]] = {
 
 
 def _starts(z: float, n: int, mode: str) -> tuple[Any, Any]:
-    """How the first element of either run depends on what it runs over.
+    """The weights of the first element of both recursions.
 
-    They are the sums over the endless continuation at the border, as SciPy computes them.
+    They are sums over the infinite continuation at the border, as in SciPy.
     """
     first, last = numpy.zeros(n), numpy.zeros(n)
     powers = z ** numpy.arange(n)
@@ -53,7 +53,7 @@ def _starts(z: float, n: int, mode: str) -> tuple[Any, Any]:
         first[:-1] = powers[:-1]
         first[-1] = z**n
         first[1:-1] += z**n * powers[-2:0:-1]
-        # The last term reads the sum so far, where the first element stood.
+        # The last term reads the current sum in place of the first element.
         first *= 1 + z ** (2 * n - 1)
         first[-1] += powers[-1]
         first *= z / (1 - z ** (2 * n))

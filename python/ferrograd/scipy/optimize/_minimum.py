@@ -1,7 +1,7 @@
 """Minima: `minimize`, `least_squares`, `curve_fit`.
 
-SciPy minimises, with our gradients. Invariant: what has no such equation (constraints, robust
-losses) is refused where a gradient is at stake.
+SciPy minimises with ferrograd's gradients. Invariant: constraints and robust losses have no such
+equation, and are refused if a gradient is needed.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def minimize(
     """The vector `x` that makes `fun(x, *args)` smallest, as SciPy's result object.
 
     `result.x` is differentiable to any order by `args`, floats, arrays and containers of them:
-    `dx/dp = -(∂²f/∂x²)⁻¹ ∂²f/∂x∂p` over the variables that lie on no bound; those on a bound stay.
-    `result.fun` is differentiable, too. The derivative is that of the minimum, as exact as `tol`.
-    Methods that take a gradient or a Hessian get the exact ones where `jac` and `hess` are not
-    given; with `jac=True`, `fun` gives the value and the gradient. Errors: `NotDifferentiableError`
-    for `constraints` where a parameter is a tensor, and where `fun` closes over a value that
-    requires grad; `MatrixError` in the backward pass where the Hessian is singular.
+    `dx/dp = -(∂²f/∂x²)⁻¹ ∂²f/∂x∂p` over the variables that are not on a bound; those on a bound are
+    constant. `result.fun` is differentiable, too. The derivative is that of the minimum, up to
+    `tol`. Methods that take a gradient or a Hessian get the exact ones if `jac` and `hess` are not
+    given; with `jac=True`, `fun` returns the value and the gradient. Errors:
+    `NotDifferentiableError` for `constraints` if a parameter is a tensor, and if `fun` closes over
+    a value that requires grad; `MatrixError` in the backward pass if the Hessian is singular.
 
     >>> from ferrograd.scipy import optimize
     >>> def lowest(p):
@@ -97,7 +97,7 @@ def minimize(
 
 
 def _first(pair: Callable[..., Any]) -> Callable[..., Any]:
-    """The value of a function that gives its gradient, too."""
+    """The value of a function that also returns its gradient."""
     return lambda x, *args: pair(x, *args)[0]
 
 
@@ -106,7 +106,7 @@ def _none(value: Any) -> bool:
 
 
 def _held(slope: Callable[[Any, Any], Any], found: Any, bounds: Any) -> Callable[[Any, Any], Any]:
-    """The equation of a minimum: the gradient vanishes, and what lies on a bound stays there."""
+    """The equation of a minimum: the gradient is zero; variables on a bound are constant."""
     if bounds is None:
         return slope
     low, high = _limits(bounds, len(found))

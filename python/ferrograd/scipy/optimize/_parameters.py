@@ -24,7 +24,7 @@ from ferrograd.scipy._implicit import solution
 class Problem:
     """`fun(x, *args)` with the parameters in a vector and `x` in the shape of `x0`.
 
-    `x` has at least as many axes as `least` says.
+    `x` has at least `least` axes.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Problem:
         return isinstance(self.flat, Tensor)
 
     def __call__(self, x: Any, flat: Any) -> Any:
-        """The function of a point of its own shape."""
+        """The function of a point in its original shape."""
         return self.fun(x, *self._unflatten(flat))
 
     def residual(self, x: Any, flat: Any) -> Any:
@@ -58,14 +58,14 @@ class Problem:
         return on_arrays(lambda x: function(x, self.known))
 
     def given(self, derivative: Any) -> Any:
-        """A derivative that the caller gives, with the known parameters."""
+        """A derivative passed by the caller, with the parameters bound."""
         if not callable(derivative):
             return derivative
         args = self._unflatten(self.known)
         return on_arrays(lambda x, *more: derivative(x, *more, *args))
 
     def pair(self, function: Callable[..., Any]) -> Callable[[Any], tuple[float, Any]]:
-        """A value and a gradient that the caller gives together, with the known parameters."""
+        """The caller's function of a value and a gradient, with the parameters bound."""
         args = self._unflatten(self.known)
 
         def both(x: Any) -> tuple[float, Any]:
@@ -82,4 +82,6 @@ class Problem:
 
     def refuse(self, what: str, remedy: str) -> None:
         """Refuses an option that leaves no equation to differentiate."""
-        raise NotDifferentiableError(f"{self.name}: {what} has no derivative here; {remedy}")
+        raise NotDifferentiableError(
+            f"{self.name}: {what} has no derivative here; {remedy}; see docs/optimisation.md"
+        )

@@ -96,7 +96,7 @@ def fsolve(
     col_deriv: bool = False,
     **options: Any,
 ) -> Any:
-    """The vector `x` with `func(x, *args) = 0`; `root` gives more than the root.
+    """The vector `x` with `func(x, *args) = 0`; `root` also returns details.
 
     `options` are SciPy's: `xtol`, `maxfev`, `band`, `epsfcn`, `factor`, `diag`. With `full_output`,
     `(x, infodict, ier, mesg)`. Differentiable as `root` is. Errors: `ArgumentTypeError` for unknown
@@ -162,7 +162,7 @@ def _number(problem: Problem, found: Any) -> Any:
 def _by_name(
     name: str, f: Callable[..., Any], args: Any, start: Any, *ends: Any, **own: Any
 ) -> Any:
-    """What SciPy's function of this name gives, with the root as a function of the parameters."""
+    """The result of SciPy's function with this name, with a differentiable root."""
     problem = Problem(name, f, start, args)
     numbers = problem.on_arrays(lambda x, flat: np.reshape(problem(x, flat), np.shape(x)))
     full_output = own.pop("full_output", False)
@@ -217,9 +217,9 @@ def newton(
 ) -> Any:
     """The number near `x0` with `f(x, *args) = 0`, by Newton's method or the secant method.
 
-    An array of starts gives an array of roots of a function of each element. `options` are SciPy's:
-    `tol`, `maxiter`, `fprime2`, `x1`, `rtol`, `disp` and `full_output`. Differentiable to any order
-    by `args`.
+    For an array of starts, the result is an array of roots, one for each element. `options` are
+    SciPy's: `tol`, `maxiter`, `fprime2`, `x1`, `rtol`, `disp` and `full_output`. Differentiable to
+    any order by `args`.
 
     >>> from ferrograd.scipy import optimize
     >>> round(fg.grad(lambda p: optimize.newton(lambda x, p: x * x - p, 1.0, args=(p,)))(4.0), 9)

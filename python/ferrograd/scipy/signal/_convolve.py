@@ -28,10 +28,10 @@ def convolve(
 ) -> Any:
     """Convolution over axes of two arrays.
 
-    `axes` and `dot_axes` give for each array the axes that are convolved and those that are summed
-    over; by default all are convolved. The result has the remaining axes of `A`, those of `B`, then
-    the convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`;
-    SciPy's programs give it in third place. `method` is SciPy's: 'fft' convolves all axes by
+    `axes` and `dot_axes` have, for each array, the convolved axes and the summed axes; by default
+    all axes are convolved. The result has the remaining axes of `A`, those of `B`, then the
+    convolved ones. `mode` is 'full', 'valid' or 'same': the middle of 'full', as large as `A`; as
+    in SciPy it may be the third argument. `method` is SciPy's: 'fft' convolves all axes by
     transforms, 'direct' and 'auto' by sums.
 
     >>> from ferrograd.scipy import signal
@@ -48,7 +48,7 @@ def convolve(
         return convolve(A, B, None, dot_axes, axes, method)
     if isinstance(dot_axes, str):
         raise ArgumentError("signal.convolve: dot_axes is a string; give method= by name")
-    # Sums of whole numbers are exact, and stay whole.
+    # Sums of integers are exact, and stay integers.
     if (
         method == "fft"
         and axes is None
@@ -138,7 +138,7 @@ def _ordered(made: Any, ndim: int, convolved: list[int], summed: list[int]) -> A
 
 
 def _exchange(made: Any, first: int, convolved: int) -> Any:
-    """Puts the remaining axes of the other array first."""
+    """Moves the remaining axes of the other array to the front."""
     ndim = np.ndim(made)
     second = ndim - convolved - first
     order = [*range(first, first + second), *range(first), *range(ndim - convolved, ndim)]

@@ -22,7 +22,7 @@ def convolve2d(
     Args:
         mode: "full", "valid" (where one lies inside the other) or "same": the middle of "full", as
             large as `in1`.
-        boundary: what is around `in1`: "fill" (`fillvalue`), "wrap" or "symm".
+        boundary: the values around `in1`: "fill" (`fillvalue`), "wrap" or "symm".
 
     Differentiable by both. Errors: `ShapeError` for other arrays than matrices, `ArgumentError` for
     unknown modes.
@@ -78,7 +78,7 @@ def _around(
 def _padded(
     image: Any, kernel: tuple[int, ...], mode: str, boundary: str, value: Any, turned: bool
 ) -> Any:
-    """The image with as much around it as the mode needs; an odd surplus stands before it."""
+    """The image, padded for the mode; of an odd padding, the larger half is before it."""
     width = [(size - 1, size - 1) for size in kernel]
     if mode == "same":
         width = [(size // 2, (size - 1) // 2) for size in kernel]

@@ -1,6 +1,6 @@
-"""Design of recursive filters: `iirfilter` and the families that it knows.
+"""Design of recursive filters: `iirfilter` and its families.
 
-Order and kind are constants. Invariant: zeros, poles and sections stand in SciPy's order.
+Order and kind are constants. Invariant: zeros, poles and sections have SciPy's order.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def iirfilter(
 
     Differentiable to any order by the critical frequencies `Wn` (one, or a pair for "bandpass" and
     "bandstop"), by `fs`, and by the ripples `rp` and `rs` in dB of Chebyshev's filters. Kinds,
-    units and errors are SciPy's. Errors also: `NotDifferentiableError` where a ripple of an
-    elliptic filter requires grad.
+    units and errors are SciPy's. Errors also: `NotDifferentiableError` if a ripple of an elliptic
+    filter requires grad.
 
     >>> from ferrograd.scipy import signal
     >>> def first(w):
@@ -72,7 +72,7 @@ def _warped(wn: Any, fs: Any, analog: bool) -> Any:
 
 
 def _moved(z: Any, p: Any, k: Any, w: Any, kind: str) -> tuple[Any, Any, Any]:
-    """The low pass of frequency 1 as the pass that is asked for."""
+    """Transforms the low pass of frequency 1 to the requested filter."""
     degree = len(p) - len(z)
     if kind in ("l", "low", "lowpass", "lp"):
         return w[0] * z, w[0] * p, k * w[0] ** degree

@@ -26,11 +26,11 @@ def filtfilt(
     method: str = "pad",
     irlen: int | None = None,
 ) -> Any:
-    """`lfilter` forwards and backwards, which leaves no delay; of the shape of `x`.
+    """`lfilter` forwards and backwards, without delay; keeps the shape of `x`.
 
     Args:
-        padtype: how `x` goes on at its ends: "odd", "even", "constant" or None.
-        padlen: by how many samples; by default three times the number of coefficients.
+        padtype: how `x` is extended at its ends: "odd", "even", "constant" or None.
+        padlen: the number of added samples; by default three times the number of coefficients.
 
     Differentiable to any order by `b`, `a` and `x`. Errors: `ShapeError` for fewer samples than
     `padlen`; `NotDifferentiableError` for `method="gust"` on tensors.

@@ -18,12 +18,12 @@ from ferrograd.scipy._computed_by_scipy import library, of_scipy
 def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """The filter `a[0] y[n] = Σ b[k] x[n - k] - Σ a[k] y[n - k]` along an axis.
 
-    `b` and `a` are vectors, `zi` the state of the delays at the start, of `x`'s shape with
+    `b` and `a` are vectors. `zi` is the initial state of the delays, with the shape of `x` and
     `max(len(a), len(b)) - 1` elements along the axis; with it the result is `(y, zf)`.
     Differentiable to any order by all of them. With `A y = B x`, triangular matrices of constant
     diagonals, and `q = A⁻ᵀ g`, which is the recursion over the reversed sequence, the derivatives
     are `Bᵀ q` by `x`, `Σ q[n] x[n - k]` by `b[k]` and `-Σ q[n] y[n - k]` by `a[k]`. Errors:
-    `ArgumentError` where `a[0]` is 0, `ShapeError`.
+    `ArgumentError` if `a[0]` is 0, `ShapeError`.
 
     >>> from ferrograd.scipy import signal
     >>> decay = lambda r: signal.lfilter([1.0], np.array([1.0, -r]), [1.0, 0, 0, 0])[3]
@@ -113,7 +113,7 @@ _filtered: Primitive = of_scipy("signal.lfilter", _by_b, _by_a, _by_x)
 
 
 def _response(a: Any, zi: Any, length: int) -> Any:
-    """What the state at the start adds: it enters one delay after the other."""
+    """The contribution of the initial state, which enters one delay after the other."""
     delays = np.shape(zi)[-1]
     wide = [(0, 0)] * (np.ndim(zi) - 1) + [(0, max(length - delays, 0))]
     return _filtered(a[:1], a, np.pad(zi, wide)[..., :length])

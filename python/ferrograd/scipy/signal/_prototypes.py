@@ -54,7 +54,7 @@ def _inverse_chebyshev(order: int, rs: Any) -> tuple[Any, Any, Any]:
         return numpy.array([]), numpy.array([]), 1.0
     places = numpy.arange(1 - order, order, 2)
     depth = np.arcsinh(np.sqrt(10.0 ** (0.1 * rs) - 1.0)) / order
-    # The zero of the middle of an odd order lies at infinity.
+    # For an odd order, the middle zero is at infinity.
     z = 1j / numpy.sin(places[places != 0] * numpy.pi / (2 * order))
     angle = numpy.pi * places / (2 * order)
     p = -1.0 / (np.sinh(depth) * numpy.cos(angle) + 1j * np.cosh(depth) * numpy.sin(angle))

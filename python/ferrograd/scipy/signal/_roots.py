@@ -23,9 +23,7 @@ def coefficients(roots: Any) -> Any:
 
 
 def arranged(roots: Any, wanted: Any) -> Any:
-    """The roots in the order of numbers that they stand for: that of conjugates is a matter of
-    signed zeros.
-    """
+    """The roots in the order of the given values; conjugates are ordered by signed zeros."""
     return roots[numpy.array(_taken(_numbers(roots), wanted, set()), int)]
 
 
@@ -64,7 +62,7 @@ def _owners(roots: Any, table: Any) -> list[list[int]]:
 
 
 def _taken(roots: Any, wanted: Any, used: set[int]) -> list[int]:
-    """The places of the roots nearest to those that are wanted, each used once."""
+    """The indices of the roots nearest to the given values, each used once."""
     own = []
     for root in wanted:
         left = (k for k in range(len(roots)) if k not in used)

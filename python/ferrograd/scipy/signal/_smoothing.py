@@ -42,7 +42,7 @@ def detrend(
 
 
 def _edge(length: int, order: int, deriv: int, delta: float) -> Any:
-    """The matrix from a window to the `deriv`-th derivatives of its polynomial at its places."""
+    """The matrix from a window to the `deriv`-th derivatives of its polynomial at its points."""
     places = numpy.arange(length) - (length - 1) / 2
     powers = numpy.arange(order + 1)
     slopes = numpy.zeros((length, order + 1))

@@ -18,8 +18,8 @@ from ferrograd.scipy.signal._lfilter import lfilter, lfilter_zi
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """The sections of `sos`, of shape `(sections, 6)` with rows `b, a`, one after the other.
 
-    `zi` has the shape `(sections, ...)`, behind which `x`'s shape with 2 elements along the axis;
-    with it the result is `(y, zf)`. Differentiable to any order by all of them.
+    `zi` has the shape `(sections, ...)`; the other axes are those of `x`, with 2 elements along the
+    axis. With it the result is `(y, zf)`. Differentiable to any order by all of them.
 
     >>> from ferrograd.scipy import signal
     >>> sos = [[0.5, 0.0, 0.0, 1.0, -0.5, 0.0]]

@@ -1,7 +1,7 @@
 """Spectra of segments of a signal: `stft`, `istft`, `periodogram`.
 
-Windows come from SciPy; transforms are the core's. Invariant: the factors are applied to real
-numbers, before a spectrum or after it.
+SciPy computes the windows, the core computes the transforms. Invariant: the factors are applied to
+real numbers, before a spectrum or after it.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ def stft(
     axis: int = -1,
     scaling: str = "spectrum",
 ) -> tuple[Any, Any, Any]:
-    """`(f, t, Z)`: the spectra of overlapping windows of a signal, as SciPy's of the same name.
+    """`(f, t, Z)`: the spectra of overlapping windows of a signal, as in SciPy's `stft`.
 
-    `Z` has the frequencies in the place of `axis` and the times as its last axis. Derivatives of
+    In `Z` the frequencies replace `axis`, and the times are the last axis. Derivatives of
     every order by `x`. Errors: `ArgumentError` for lengths that do not fit.
 
     >>> from ferrograd.scipy import signal
@@ -156,7 +156,7 @@ def istft(
     freq_axis: int = -2,
     scaling: str = "spectrum",
 ) -> tuple[Any, Any]:
-    """`(t, x)`: the signal whose `stft` is nearest to `Zxx`, by overlapping windows added up.
+    """`(t, x)`: the signal whose `stft` is nearest to `Zxx`, by summing overlapping windows.
 
     Derivatives of every order by `Zxx`. Errors: `ArgumentError` for lengths that do not fit.
 

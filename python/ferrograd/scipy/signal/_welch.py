@@ -24,7 +24,7 @@ from ferrograd.scipy.signal._spectral import (
 
 
 class _Segments:
-    """How a signal is cut, weighed and transformed: the same for both signals of a pair."""
+    """The segments, windows and transforms, which are the same for both signals of a pair."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ def _averaged(name: str, power: Any, average: str) -> Any:
 
 
 def _pair(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
-    """Both signals along the last axis, the shorter one with zeros behind it."""
+    """Both signals along the last axis, the shorter one padded with zeros."""
     x, y = np.moveaxis(floats(x), axis, -1), np.moveaxis(floats(y), axis, -1)
     short = np.shape(x)[-1] - np.shape(y)[-1]
     if short > 0:

@@ -1,7 +1,7 @@
-"""`scipy.sparse`: products with and solutions of sparse matrices, differentiable.
+"""`scipy.sparse`: differentiable products and solutions with sparse matrices.
 
 Sparse arrays of SciPy are constants: `A @ t` and `t @ A` are tensors. `csr_array`, `csc_array` and
-`coo_array` of this package also hold values that are tensors.
+`coo_array` of this package may also have tensors as values.
 """
 
 from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of

@@ -15,9 +15,9 @@ from ferrograd.scipy.sparse._structure import Structure, times
 
 
 class _Array:
-    """A compressed sparse matrix with constant places; `data` are its values."""
+    """A compressed sparse matrix with constant positions; `data` are its values."""
 
-    #: Goes before NumPy's arrays in `array @ sparse`.
+    #: Has priority over NumPy's arrays in `array @ sparse`.
     __array_priority__ = 10.2
     __array_ufunc__ = None
 
@@ -41,7 +41,7 @@ class _Array:
 
     @property
     def format(self) -> str:
-        """How the places are stored: "csr" or "csc"."""
+        """The storage format: "csr" or "csc"."""
         return self._structure.format
 
     @property
@@ -51,7 +51,7 @@ class _Array:
 
     @property
     def indptr(self) -> Any:
-        """Where each row (of "csr") or column (of "csc") starts among the values."""
+        """The start of each row (of "csr") or column (of "csc") among the values."""
         return self._structure.indptr
 
     @property
@@ -104,10 +104,10 @@ class _Array:
 
 
 def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
-    """A sparse array by rows, of `(data, indices, indptr)`, `(data, (row, column))` or SciPy's.
+    """A sparse array by rows, from `(data, indices, indptr)`, `(data, (row, column))` or SciPy's.
 
     `data` may be a tensor: products and solutions are differentiable by it. Values at the same
-    place are added.
+    position are added.
 
     >>> from ferrograd.scipy import sparse
     >>> def product(values):
@@ -173,7 +173,7 @@ def _compressed(format: str, data: Any, places: Any, shape: Any) -> tuple[Any, A
 
 
 def _of(matrix: Any, format: str | None = None) -> _Array:
-    """A sparse array of SciPy's or of ours as ours, in a format if one is given."""
+    """Converts SciPy's sparse arrays to this class, optionally in another format."""
     if isinstance(matrix, _Array):
         if format in (None, matrix.format):
             return matrix

@@ -1,7 +1,7 @@
-"""Equations that SciPy solves step by step, with derivatives of the solution.
+"""Iterative solvers of SciPy, with derivatives of the solution.
 
 SciPy iterates, also for the derivatives. Invariant: a derivative solves with the transposed matrix
-to the same tolerance, so it is as exact as that, or a warning says that it is not.
+to the same tolerance, or a warning says that it did not converge.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _SYMMETRIC = {"cg", "minres"}
 
 
 class _State:
-    """What the method said when it ended."""
+    """The status that the method returned."""
 
     reached = 0
 
 
 class _How(NamedTuple):
-    """The method, its options, and what is constant of the matrix."""
+    """The method, its options, and the constant parts of the matrix."""
 
     name: str
     options: dict[str, Any]
-    #: Where the values stand; None for a dense matrix, or an operator of SciPy's.
+    #: The positions of the values; None for a dense matrix or a SciPy operator.
     matrix: Any
     turned: bool = False
     #: Whether the solution is a part of a gradient.
@@ -65,7 +65,7 @@ class _How(NamedTuple):
         )
 
     def operator(self, values: Any) -> Any:
-        """What SciPy multiplies by."""
+        """The linear operator for SciPy."""
         if isinstance(self.matrix, Structure):
             return self.matrix.matrix(values)
         if self.matrix is not None:
@@ -95,7 +95,7 @@ def _run(values: Any, right: Any, how: _How) -> tuple[Any, int]:
 
 @primitive
 def _iterated(values: Any, right: Any, how: _How, state: Any = None) -> Any:
-    """The solution; what the method said of it is left in the state."""
+    """The solution; the status of the method is stored in the state."""
     found, reached = _run(values, right, how)
     if state is not None:
         state.reached = reached

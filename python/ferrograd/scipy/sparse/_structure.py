@@ -1,4 +1,4 @@
-"""Where a sparse matrix has its values, and the operations on them.
+"""The positions of the values of a sparse matrix, and operations on the values.
 
 SciPy computes the positions.
 """
@@ -55,7 +55,7 @@ def solved(values: Any, dense: Any, structure: Structure) -> Any:
 
     Derivatives: `w = A⁻ᵀ g` by `b`, `-w[row] · x[column]` by each value.
     """
-    # SciPy sorts the values and indices where they lie: those are not its own.
+    # Copies, because SciPy sorts values and indices in place.
     own = structure.matrix(values).tocsc(copy=True)
     found = library("sparse.linalg.spsolve")(own, dense)
     return found.reshape(numpy.shape(dense))

@@ -1,7 +1,7 @@
-"""Distances of vectors along the last axis, which broadcast against each other.
+"""Distances of vectors along the last axis, with broadcasting.
 
-Invariant: a distance of two equal vectors has the derivative 0, which lies between its one-sided
-ones.
+Invariant: the distance of two equal vectors has the derivative 0, which is between its one-sided
+derivatives.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _jensenshannon(u: Any, v: Any) -> Any:
     p, q = (x / np.where(empty, 1.0, total) for x, total in zip((u, v), totals, strict=True))
     middle = (p + q) / 2
     apart = np.sum(rel_entr(p, middle) + rel_entr(q, middle), -1) / 2
-    # What has no mass is no distribution: it is infinitely far from every one.
+    # A vector without mass is not a distribution: its distance from every distribution is infinite.
     return np.where(empty[..., 0], numpy.inf, _root(apart))
 
 

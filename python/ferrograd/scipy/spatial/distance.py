@@ -1,6 +1,6 @@
 """`scipy.spatial.distance`: distances of all pairs of points, differentiable.
 
-The formulas are `_metrics`. Arrays alone go to SciPy.
+The formulas are in `_metrics`. SciPy computes the distances of arrays.
 """
 
 from __future__ import annotations

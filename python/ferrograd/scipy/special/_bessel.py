@@ -103,7 +103,7 @@ def _neighbours(call: Any, n: Any, z: Any, low: float, high: float) -> Any:
 
 
 def _spherical(name: str, low: float, high: float) -> tuple[Any, Primitive]:
-    """A spherical Bessel function with SciPy's arguments, and the operation behind it."""
+    """A spherical Bessel function with SciPy's arguments, and its operation."""
     made: Primitive = of_scipy(
         f"special.{name}", None, lambda ans, n, z: lambda g: g * _neighbours(made, n, z, low, high)
     )

@@ -1,8 +1,8 @@
-"""Derivatives of Bessel functions by their order, for real orders and positive arguments.
+"""Derivatives of Bessel functions with respect to the order: real orders, positive arguments.
 
-A contour runs through the saddle where there is one, so small values keep their digits: the error
-is 1e-12 of the derivative plus 1e-15 of the size of the function near it. Invariant: all is made of
-operations, so every order follows.
+The contour goes through the saddle point if there is one, so small values keep their digits: the
+error is 1e-12 of the derivative plus 1e-15 of the size of the function near it. Invariant:
+everything is composed of operations, so derivatives of every order exist.
 """
 
 from __future__ import annotations

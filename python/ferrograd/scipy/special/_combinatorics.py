@@ -39,12 +39,12 @@ def _is_pole(x: Any) -> Any:
 
 
 def _binom_slopes(ans: Any, n: Any, k: Any) -> tuple[Any, Any]:
-    """The derivatives by both; where a factor `1 / Γ` is 0, it alone is differentiated.
+    """The derivatives by both arguments; if a factor `1 / Γ` is 0, only it is differentiated.
 
     At `-j` that of `1 / Γ` is `cos(π j) Γ(j + 1)`, and the gamma functions together are a beta one.
     """
     ends, begins = _is_pole(n - k + 1.0), _is_pole(k + 1.0)
-    # The distances of both from the nearest pole, for places that are none.
+    # The distances of both from the nearest pole, for arguments that are not poles.
     rest, own = np.where(ends, 1.0, n - k + 1.0), np.where(begins, 1.0, k + 1.0)
     by_n, by_k = ans * (psi(n + 1.0) - psi(rest)), ans * (psi(rest) - psi(own))
     above = np.where(ends, k - n, 1.0)
@@ -83,9 +83,9 @@ def _psi_of_sum(z: Any, m: Any) -> Any:
 
 
 def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
-    """The number of choices of `k` out of `N`, 0 where there are none; differentiable by both.
+    """The number of combinations of `k` out of `N`, 0 if there are none; differentiable by both.
 
-    With `exact`, SciPy's whole numbers, of which there is no derivative.
+    With `exact`, SciPy's integers, without a derivative.
     """
     if exact:
         _check_constant("comb", N, k)
@@ -100,7 +100,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
 
 
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
-    """The number of sequences of `k` out of `N`; otherwise as `comb`."""
+    """The number of permutations of `k` out of `N`; the rest is as in `comb`."""
     if exact:
         _check_constant("perm", N, k)
         return library("special.perm")(N, k, exact=True)
@@ -109,7 +109,7 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
 
 
 def _check_constant(name: str, *numbers: Any) -> None:
-    """Refuses to lose a derivative in whole numbers."""
+    """Refuses arguments that require grad for integer results."""
     if is_grad_enabled() and any(getattr(number, "requires_grad", False) for number in numbers):
         raise NotDifferentiableError(
             f"{name}: exact=True gives whole numbers, which have no derivative, and an argument"

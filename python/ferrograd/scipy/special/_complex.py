@@ -1,4 +1,4 @@
-"""Functions of real numbers here that SciPy has for complex numbers, too."""
+"""Functions that are real in ferrograd, extended to complex numbers as in SciPy."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def with_complex(ours: Callable[..., Any], name: str, *rules: Any) -> Callable[.
 def trigamma(z: Any) -> Any:
     """The derivative of `digamma` at complex numbers, by DLMF 5.15.8 beyond a real part of 15.
 
-    It is moved there by 5.15.5, from the left half of the plane through 5.15.6. Made of operations,
-    so that every order follows.
+    Arguments are moved there by 5.15.5, and from the left half-plane by 5.15.6. Composed of
+    operations, so derivatives of every order exist.
     """
     left = np.real(z) < 0.5
     right = np.where(left, 1.0 - z, z)

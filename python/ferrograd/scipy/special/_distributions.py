@@ -111,7 +111,7 @@ def _student(df: Any, t: Any) -> Any:
 
 
 def _student_by_df(df: Any, t: Any) -> Callable[[Any], Any]:
-    """By the beta distribution of `df / (df + t²)`, whose function ends flat at 1."""
+    """By the beta distribution of `df / (df + t²)`, whose distribution function is flat at 1."""
 
     far = fixed(t * t) > 1e-4 * np.minimum(fixed(df), 1.0)
 
@@ -134,7 +134,7 @@ def _student_middle(df: Any, t: Any) -> Any:
     return _student(df, 0.0) * t * series
 
 
-#: Double exponential quadrature on the half line: places and weights.
+#: Double exponential quadrature on the half line: nodes and weights.
 _STEP = 0.04
 _TAU = numpy.arange(-3.6, 3.0, _STEP)
 _PLACES = numpy.exp(math.pi / 2 * numpy.sinh(_TAU))
@@ -176,7 +176,7 @@ def _gamma_by_shape(a: Any, x: Any) -> Any:
 
 
 def _beta_by_shape(a: Any, b: Any, x: Any, which: int) -> Any:
-    """The derivative of the incomplete beta function by its first or second shape.
+    """The derivative of the incomplete beta function with respect to a shape.
 
     The integral of `log t - ψ(a) + ψ(a + b)`, or the same of `1 - t` and `b`, over the density, on
     the line of `log(t / (1 - t))`.

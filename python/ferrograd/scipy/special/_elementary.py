@@ -1,4 +1,4 @@
-"""Functions of `scipy.special` that are operations of ours, or short formulas of these."""
+"""Functions of `scipy.special` that are operations, or short formulas of operations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ erfinv = face(_core.erfinv, "erfinv")
 expit = face(_core.sigmoid, "expit")
 gammaln = face(_core.lgamma, "gammaln")
 log_expit = face(_core.logsigmoid, "log_expit")
-logit = face(_core.logit, "logit")
+logit = face(_core._logit, "logit")
 _polygamma = face(_core.polygamma, "polygamma")
 xlogy = with_complex(
     face(_core.xlogy, "xlogy"),
@@ -66,7 +66,7 @@ def logsumexp(
 
 
 def _loggamma(z: Any) -> Any:
-    """The principal branch of the logarithm of Γ: of real numbers NaN below 0."""
+    """The principal branch of the logarithm of Γ; NaN for negative real numbers."""
     z = np.asarray(z)
     return np.where(z < 0, numpy.nan, gammaln(z))
 
@@ -139,7 +139,7 @@ _FAR = 20.0
 
 
 def _stirling(x: Any) -> Any:
-    """What Stirling's formula leaves of log Γ(x), for `x` of at least 20 (DLMF 5.11.1)."""
+    """The remainder of Stirling's formula for log Γ(x), for `x` of at least 20 (DLMF 5.11.1)."""
     square = 1.0 / (x * x)
     series = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
     found = 0.0
@@ -151,18 +151,18 @@ def _stirling(x: Any) -> Any:
 def _ordered(a: Any, b: Any) -> tuple[Any, Any]:
     """The smaller and the larger argument.
 
-    Equal ones change places, so that derivatives of every order are right there.
+    Equal ones are swapped, so that derivatives of every order are right.
     """
     return np.where(a < b, a, b), np.where(a < b, b, a)
 
 
 def _is_pole(x: Any) -> Any:
-    """Where the gamma function has a pole."""
+    """A mask of the poles of the gamma function."""
     return (x <= 0) & (x == np.floor(x)) & np.isfinite(x)
 
 
 def _betaln_of_positive(a: Any, b: Any) -> Any:
-    """Where the larger argument is far, the difference of two large logarithms is never formed.
+    """For a large argument, the difference of two large logarithms is never formed.
 
     Source: A. R. DiDonato and A. H. Morris, ACM Trans. Math. Softw. 18 (1992).
     """

@@ -78,7 +78,7 @@ _riemann: Primitive = of_scipy("special.zeta", lambda ans, x: by_parameter("zeta
 def zeta(x: Any, q: Any = None) -> Any:
     """`Σ (k + q)**-x` over `k` from 0 on, differentiable by both.
 
-    Of `x` alone it is Riemann's function, also below 1.
+    Without `q` it is Riemann's function, also below 1.
     """
     return _riemann(x) if q is None else _hurwitz(x, q)
 

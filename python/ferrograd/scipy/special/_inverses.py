@@ -35,7 +35,7 @@ def _chi2(v: Any, x: Any) -> Any:
 
 def chdtr(v: Any, x: Any) -> Any:
     """The distribution function of chi-squared: `gammainc(v / 2, x / 2)`."""
-    # A sum saves nothing, so that tests of SciPy's may change the result in place.
+    # A sum saves no values, so tests of SciPy may change the result in place.
     return gammainc(floats(v) / 2.0, floats(x) / 2.0) + 0.0
 
 
@@ -88,7 +88,7 @@ def _direct(
 
 
 def _inverse(name: str, function: _Function, count: int, whole: int | None = None) -> Primitive:
-    """SciPy's inverse of a function by its last argument, which the value stands for.
+    """SciPy's inverse of a function with respect to its last argument.
 
     From `F(θ, y) = p` follows `dy = (dp - F_θ dθ) / F_y`; `whole` as in `_direct`.
     """

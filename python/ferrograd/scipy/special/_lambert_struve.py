@@ -55,7 +55,7 @@ owens_t: Primitive = of_scipy(
 
 
 def _voigt(x: Any, sigma: Any, gamma: Any) -> tuple[Any, Any, Any]:
-    """The place in the plane, the slope of `wofz` there, and the width that divides both."""
+    """The complex argument, the slope of `wofz` there, and the width that divides both."""
     width = sigma * _ROOT_2
     place = np.divide(x + 1j * gamma, width)
     return place, 2j / _ROOT_PI - 2.0 * place * wofz(place), width * width * _ROOT_PI

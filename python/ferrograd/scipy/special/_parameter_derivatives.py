@@ -1,8 +1,8 @@
-"""Derivatives of hypergeometric and zeta functions by their parameters, for real numbers.
+"""Derivatives of hypergeometric and zeta functions with respect to real parameters.
 
-The error is 1e-8 of the function or of the derivative; where the terms cancel further, or more than
-`_MOST` of them are needed, the derivative is refused. Invariant: all is made of operations, so
-every order follows.
+The error is 1e-8 of the function or of the derivative. If the terms cancel further, or more than
+`_MOST` of them are needed, the derivative is refused. Invariant: everything is composed of
+operations, so derivatives of every order exist.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _kummer(a: Any, b: Any, z: Any) -> Any:
 
 
 def _check_digits(name: str, value: Any, ans: Any) -> None:
-    """Refuses a series whose terms cancel: its value would not be SciPy's."""
+    """Refuses a series with cancelling terms: its value would differ from SciPy's."""
     ours, theirs = plain(value), plain(ans)
     wrong = ~(numpy.abs(ours - theirs) <= 1e-8 * numpy.abs(theirs)) & numpy.isfinite(theirs)
     if numpy.any(wrong):
@@ -96,7 +96,7 @@ def _bessel(v: Any, z: Any) -> Any:
     return _series((), (v,), z, count)
 
 
-#: Double exponential quadrature on the half line: places and weights.
+#: Double exponential quadrature on the half line: nodes and weights.
 _STEP = 0.03
 _TAU = numpy.arange(-5.6, 2.2, _STEP)
 _PLACES = numpy.exp(math.pi / 2 * numpy.sinh(_TAU))

@@ -15,12 +15,12 @@ np: Any = _face
 
 
 def _below(n: Any, value: Any) -> Any:
-    """What a degree other than 0 has for its derivative; a constant has none."""
+    """The derivative for degrees other than 0; a constant has none."""
     return np.where(np.asarray(n) != 0, value, 0.0)
 
 
 def _less(n: Any) -> Any:
-    """The degree one below, which need be no whole number; that of a constant does not matter."""
+    """The degree minus 1, which need not be an integer; for a constant it does not matter."""
     n = np.asarray(n)
     return np.where(n == 0, n, n - 1)
 

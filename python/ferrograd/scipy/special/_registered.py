@@ -14,14 +14,14 @@ from ferrograd.scipy._computed_by_scipy import rest_of
 
 def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def call(x: Any) -> Any:
-        # NumPy's function is no ufunc: half precision stays.
+        # NumPy's function is not a ufunc: it keeps half precision.
         return i0(x).astype(x.dtype) if x.dtype == "float16" else i0(x)
 
     return call
 
 
 def registered(names: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Enters the functions among `names`; gives the look-up of all others, which are SciPy's."""
+    """Registers the functions among `names`; returns the look-up of SciPy's other functions."""
     function_table.register(_of_numpy(names["i0"]), "i0")
     function_table.register_module("scipy.special", names)
     return rest_of("special")

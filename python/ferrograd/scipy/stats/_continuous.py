@@ -1,6 +1,6 @@
 """Continuous distributions with a location and a scale.
 
-Invariant: a formula is asked at places inside the support only.
+Invariant: formulas are evaluated only inside the support.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from ferrograd.scipy.stats._supports import (
 
 Formula = Callable[..., Any]
 
-#: What a module of one distribution binds.
+#: The names that a module of one distribution binds.
 METHODS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf", "rvs")
 
 
-#: In arrays of this size special places are computed apart from the others, which are then cheap.
+#: In arrays of this size, special points are computed separately, so that the others are cheap.
 MANY = 4096
 
 
@@ -47,16 +47,16 @@ class Continuous:
     """A distribution under SciPy's name.
 
     `logpdf(z, *shapes)` and `cdf(z, *shapes)` are formulas of the standard distribution between
-    `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` replace what follows from these. With
-    `open_low` the formulas are not asked at `low`, where density and distribution function are 0
-    with all derivatives. With `low_power(*shapes)` the density has that power of `z` as a factor,
-    which is not in `logpdf`, and `low` is 0; with `high_power` that of `1 - z`, and `high` is 1.
-    `steep(*shapes)` says for which shapes the formula of `cdf` gives no slope at `low`.
-    With `own_ends` the formulas end by themselves, at places that the shapes say. `valid(*shapes)`
-    says which shapes are possible, by default positive ones; others give NaN. The methods take what
-    SciPy's take: the shapes, `loc` and `scale`, by position or by name. They are differentiable by
-    all of these and by the place: at an end of the support the derivatives are the limits from
-    inside, outside they are 0, and those of logarithms at an infinite place are the ones at
+    `low` and `high`; `sf`, `logcdf`, `logsf`, `ppf` and `isf` override the defaults that follow
+    from these. With `open_low` the formulas are not evaluated at `low`, where density and
+    distribution function are 0 with all derivatives. With `low_power(*shapes)` the density has that
+    power of `z` as a factor, which is not in `logpdf`, and `low` is 0; with `high_power` that of `1
+    - z`, and `high` is 1. `steep(*shapes)` is true for shapes whose `cdf` formula has no slope at
+    `low`. With `own_ends` the ends of the support depend on the shapes, and the formulas handle
+    them. `valid(*shapes)` is true for valid shapes, by default positive ones; others give NaN. The
+    methods have SciPy's arguments: the shapes, `loc` and `scale`, by position or by name. They are
+    differentiable by all of these and by the point. At an end of the support the derivatives are
+    the limits from inside, outside they are 0, and those of logarithms at infinity are those at
     `reach`. `rvs` is differentiable by reparametrisation (M. Figurnov, S. Mohamed, A. Mnih, NeurIPS
     2018). Errors: `ArgumentTypeError` for unknown parameters.
 
@@ -104,7 +104,7 @@ class Continuous:
         return getattr(library(f"stats.{self.name}"), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The distribution with fixed parameters: its methods take the place only."""
+        """The distribution with fixed parameters: its methods take only the point."""
         self._given("__call__", args, kwargs)
         return Frozen(self, self.name, args, kwargs)
 
@@ -149,7 +149,7 @@ class Continuous:
         return found
 
     def _simple(self, name: str, z: Any, shapes: list[Any], scale: Any) -> Any:
-        """A function of a standard place at which nothing is special."""
+        """A function of an ordinary standard point."""
         if name == "logpdf":
             return self._log_density(z, shapes) - np.log(scale)
         if name == "pdf":
@@ -159,9 +159,9 @@ class Continuous:
         return np.log(self._known(name[3:], z, shapes))
 
     def _ordinary(self, name: str, x: Any, shapes: list[Any], loc: Any, scale: Any) -> Any:
-        """The function where most places lie inside and nothing vanishes there, else None.
+        """The function, if most points are inside and none of them is special, else None.
 
-        A program that is recorded serves other places, too.
+        A program may be called with other points.
         """
         if _is_recording_program():
             return None
@@ -170,7 +170,7 @@ class Continuous:
         known, (low, high) = detached(z), self.support_of_standard
         usual = (known > low) & (known < high)
         many = numpy.size(usual) >= MANY
-        # What vanishes or is infinite is known only when it has been computed.
+        # Zeros and infinities are known only after the computation.
         for _ in range(2):
             if numpy.all(usual):
                 found = self._simple(name, z, shapes, scale)
@@ -192,7 +192,7 @@ class Continuous:
         return None
 
     def _joined(self, name: str, found: Any, rare: Any, x: Any, given: list[Any]) -> Any:
-        """What was found, and the function at the few special places, computed apart."""
+        """The given values, with those of the few special points computed separately."""
         rare = numpy.broadcast_to(rare, np.shape(found))
 
         def picked(value: Any) -> Any:
@@ -215,7 +215,7 @@ class Continuous:
         return self._checked(found, shapes, scale)
 
     def _log_density_at(self, places: Places, mask: Any, shapes: list[Any], scale: Any) -> Any:
-        """The logarithm of the density where the mask holds, elsewhere -∞."""
+        """The logarithm of the density where the mask is true, elsewhere -∞."""
         found = self._simple("logpdf", places.at(mask, self._reach), shapes, scale)
         if self._powers[0] is not None and moves(scale):
             shift = unit_power(scale, fixed(self._power(0, shapes)))
@@ -234,11 +234,11 @@ class Continuous:
             return found
         if not moves(x, loc, scale, *shapes):
             return np.exp(self.logpdf(x, *args, **kwargs))
-        # Where the density is 0 its logarithm has no slope to multiply with.
+        # If the density is 0, its logarithm has no slope to multiply with.
         known = np.exp(self.logpdf(fixed(x), *map(fixed, (*shapes, loc, scale))))
         some = fixed(loc) + fixed(scale) * self.within
         found = self.logpdf(np.where(known > 0, x, some), *shapes, loc, scale)
-        # An infinite density goes the way of its logarithm.
+        # An infinite density has the derivative of its logarithm.
         found = np.exp(valued(found, np.minimum(fixed(found), 700.0)))
         found = either(known > 0, valued(found, known), known)
         if self._powers == (None, None):
@@ -282,7 +282,7 @@ class Continuous:
         return self._checked(found, shapes, scale)
 
     def _begins_steeply(self, places: Places, shapes: list[Any]) -> Any:
-        """The places at the low end where the density or its slope is infinite, or seems so."""
+        """The points at the low end where the density or its slope is computed as infinite."""
         power = fixed(self._power(0, shapes))
         steep = (power < 1) & (power != 0)
         if self._steep is not None:
@@ -290,7 +290,7 @@ class Continuous:
         return places.ends[0] & steep
 
     def _beginning(self, z: Any, shapes: list[Any]) -> Any:
-        """The distribution function there: the integral of the power of `z` alone."""
+        """The distribution function there: the integral of the power of `z`."""
         power = self._power(0, shapes) + 1.0
         return np.exp(self._known("logpdf", fixed(z), shapes)) * z**power / power
 
@@ -304,7 +304,7 @@ class Continuous:
 
     @quiet
     def _log_curve(self, end: int, x: Any, args: Any, kwargs: Any) -> Any:
-        """The logarithm of such a function, which is asked where it does not vanish."""
+        """The logarithm of such a function, evaluated where it is not zero."""
         name = ("logcdf", "logsf")[end]
         shapes, loc, scale = self._given(name, args, kwargs)
         found = self._ordinary(name, x, shapes, loc, scale)
@@ -334,10 +334,10 @@ class Continuous:
     def _vanishing(
         self, end: int, name: str, places: Places, gone: Any, shapes: list[Any], scale: Any
     ) -> Any:
-        """What has the derivatives of the logarithm of a function that vanishes.
+        """A function with the derivatives of the logarithm of a function that is zero.
 
         Near a finite end the density is a power `p` of the distance, and its integral that of
-        `p + 1`; far out the logarithms of both go the same way.
+        `p + 1`; far outside, the logarithms of both have the same derivative.
         """
         if name in self._formulas and numpy.isinf(self.support_of_standard[end]):
             return self._known(name, places.at(gone, self._reach), shapes)
@@ -355,11 +355,11 @@ class Continuous:
         return self._place("ppf", q, args, kwargs)
 
     def isf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
-        """The place with the probability `q` above it, exact for small `q`."""
+        """The point with the probability `q` above it, exact for small `q`."""
         return self._place("isf", q, args, kwargs)
 
     def interval(self, confidence: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """The two places with the probability `confidence` between them and as much beside each."""
+        """The central interval with the probability `confidence`."""
         share = floats(confidence)
         if not isinstance(share, Tensor) and not numpy.all((share >= 0) & (share <= 1)):
             raise ArgumentError(f"interval: confidence is {confidence}; give a share from 0 to 1")
@@ -374,7 +374,7 @@ class Continuous:
         inner = np.where(chance, q, 0.5)
         found = self._quantile(method, fixed(inner), [fixed(s) for s in shapes])
         if moves(q, loc, scale, *shapes):
-            # An infinite quantile goes the way of the nearest finite one.
+            # An infinite quantile has the derivative of the nearest finite one.
             known = fixed(inner)
             near = np.where(np.isinf(found), np.clip(known, 1e-30, 1.0 - 2.0**-53), known)
             found = valued(self._quantile(method, valued(inner, near), shapes), found)
@@ -388,16 +388,16 @@ class Continuous:
         return self._known(method, q, shapes)
 
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
-        """Random numbers, SciPy's for `random_state`, of the shape `size` or of the parameters.
+        """Random numbers, SciPy's for `random_state`, with the shape `size` or the parameters'.
 
-        Each moves with the parameters as the quantile that it is.
+        Each is differentiated by the parameters as a quantile.
         """
         shapes, loc, scale = self._given("rvs", args, kwargs)
         given = [*shapes, loc, scale]
         if not holds_tensor(given):
             draw = library(f"stats.{self.name}").rvs
             return draw(*args, size=size, random_state=random_state, **kwargs)
-        # One number for each set of parameters, or as many as asked for.
+        # One number for each set of parameters, or `size` numbers.
         dims = numpy.broadcast_shapes(*map(np.shape, given)) if size is None else size
         anchor = next(value for value in given if isinstance(value, Tensor))
         found = quantile(anchor, *shapes, distribution=self, draw=(dims, random_state))

@@ -1,7 +1,7 @@
-"""Distributions of whole numbers: probabilities, differentiable by their parameters.
+"""Discrete distributions: probabilities, differentiable by their parameters.
 
-Counts have no derivative, and draws none either: `rvs` is SciPy's, on arrays. Invariant: a formula
-is asked at its own numbers only.
+Counts and draws have no derivative: `rvs` is SciPy's, on arrays. Invariant: formulas are evaluated
+only inside the support.
 """
 
 from __future__ import annotations
@@ -23,23 +23,21 @@ from ferrograd.scipy.stats._supports import moves, valued
 
 Formula = Callable[..., Any]
 
-#: What a module of one distribution binds.
+#: The names that a module of one distribution binds.
 METHODS = ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf")
 
 
 class Discrete:
-    """A distribution of whole numbers from `low` on, under SciPy's name.
+    """A distribution of integers from `low` on, under SciPy's name.
 
     The probability of `k` is `exp(weight) * p**a * (1 - p)**b` for the last parameter `p`, where
     `weight`, `a` and `b` are `weight(k, *parameters)` and `powers(k, *parameters)`; without `ends`,
-    which is for parameters that are no probability, `b` is not read. `cdf(k, *parameters)` and
-    `sf` are formulas for numbers below `high(*parameters)`, the largest one. Where
-    `valid(*parameters)` is false every result is NaN, and `within` are parameters that are valid.
-    The methods take what SciPy's take: the parameters and `loc`, by position or by name.
-
-    Where `p` is at an end derivatives are the limits: `binom.pmf(1, n, p)` has the slope `n` at
-    0, and `binom.logpmf(1, n, p)` an infinite one. Errors: `ArgumentTypeError` for unknown
-    parameters.
+    for a parameter that is not a probability, `b` is not read. `cdf(k, *parameters)` and `sf` are
+    formulas for numbers below `high(*parameters)`, the largest one. If `valid(*parameters)` is
+    false, every result is NaN; `within` are valid parameters. The methods have SciPy's arguments:
+    the parameters and `loc`, by position or by name. If `p` is 0 or 1, derivatives are limits:
+    `binom.pmf(1, n, p)` has the slope `n` at 0, and `binom.logpmf(1, n, p)` an infinite one.
+    Errors: `ArgumentTypeError` for unknown parameters.
 
     >>> from ferrograd.scipy import stats
     >>> round(fg.grad(lambda p: stats.binom.logpmf(2, 4, p))(0.25), 6)
@@ -93,18 +91,18 @@ class Discrete:
         found = [floats(value) for value in given]
         if not _is_recording_program():
             return k, found
-        # A program that is recorded may not read what operations make of arrays.
+        # A trace cannot read results of operations on arrays.
         return asarray(k), [asarray(value) for value in found]
 
     def _inside(self, mask: Any, k: Any, given: list[Any]) -> tuple[Any, list[Any]]:
-        """Number and parameters where the mask holds, elsewhere constants that are valid."""
+        """Number and parameters where the mask is true, elsewhere valid constants."""
         if _everywhere(mask):
             return k, given
         pairs = zip(given, self._within, strict=True)
         return np.where(mask, k, self._low), [np.where(mask, value, w) for value, w in pairs]
 
     def _at_end(self, given: list[Any]) -> Any:
-        """Where the last parameter is at an end."""
+        """A mask of values of the last parameter at an end."""
         p: Any = fixed(given[-1])
         found: Any = p == 0.0
         return found | (p == 1.0) if len(self._ends) > 1 else found
@@ -116,7 +114,7 @@ class Discrete:
         return found + _log_power(b, p, 1.0) if len(self._ends) > 1 else found
 
     def _product(self, k: Any, given: list[Any]) -> Any:
-        """The probability as a product, whose derivatives are limits where `p` is at an end."""
+        """The probability as a product; its derivatives are limits if `p` is 0 or 1."""
         (a, b), p = self._powers(k, *given), given[-1]
         found = np.exp(np.minimum(self._weight(k, *given), 700.0)) * _power(a, p, 0.0)
         return found * _power(b, p, 1.0) if len(self._ends) > 1 else found
@@ -127,7 +125,7 @@ class Discrete:
 
     @quiet
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
-        """The logarithm of the probability of `k`, -∞ where it is no such number."""
+        """The logarithm of the probability of `k`, -∞ outside the support."""
         k, given = self._given("logpmf", k, args, kwargs)
         return self._checked(self._log_pmf(k, given), k, given)
 
@@ -188,7 +186,7 @@ class Discrete:
         gone: Any = fixed(found) == 0.0
         if not moves(*given) or _nowhere(gone):
             return self._checked(np.log(found), k, given)
-        # A sum that vanishes goes as the largest of its terms, the last or the first.
+        # A sum that is zero has the derivative of its largest term, the last or the first.
         last = np.where(gone, place + (name == "logsf"), self._low - 1.0)
         near = self._log_pmf(last, given)
         near = valued(near, np.full_like(fixed(near), -numpy.inf))
@@ -218,14 +216,14 @@ def _log_power(power: Any, p: Any, end: float) -> Any:
 
 
 def _flat(found: Any, value: float, power: Any, p: Any, end: float) -> Any:
-    """What was found, and where `p` is at the end and `power` is 0, a value that falls by it."""
+    """The result; where `p` is at the end and `power` is 0, a value that decreases with `p`."""
     flat = (fixed(p) == end) & (fixed(power) == 0.0)
     slope = power * np.where(flat, -numpy.inf, 0.0)
     return np.where(flat, valued(slope, np.full_like(fixed(slope), value)), found)
 
 
 def _everywhere(mask: Any) -> bool:
-    """Whether the mask holds for all; a program that is recorded serves others, too."""
+    """Whether the mask is true everywhere; False during a trace, since other calls may differ."""
     return not _is_recording_program() and bool(numpy.all(detached(mask)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ferrograd.numpy._tensor_arguments import holds_tensor
 from ferrograd.scipy._computed_by_scipy import library
 
-#: Methods of ours that a distribution may have.
+#: The differentiable methods of distributions.
 _OWN = {
     "logpdf",
     "pdf",
@@ -27,10 +27,10 @@ _OWN = {
 
 
 class Frozen:
-    """A distribution with its parameters: its methods take the place only.
+    """A distribution with fixed parameters: its methods take only the point.
 
-    What is not ours is SciPy's, on arrays. Errors: `AttributeError` for such a method where a
-    parameter is a tensor.
+    Other methods are SciPy's, on arrays. Errors: `AttributeError` for such a method if a parameter
+    is a tensor.
 
     >>> from ferrograd.scipy import stats
     >>> round(fg.grad(lambda mean: stats.norm(mean, 2.0).logpdf(1.0))(0.0), 9)
@@ -46,7 +46,7 @@ class Frozen:
         return self.dist.rvs(*self.args, random_state=random_state, **asked, **self.kwds)
 
     def __getattr__(self, name: str) -> Any:
-        """A method that takes the place only."""
+        """A method that takes only the point."""
         if name.startswith("__"):
             raise AttributeError(name)
         if name in _OWN and (name in vars(self.dist) or name in vars(type(self.dist))):

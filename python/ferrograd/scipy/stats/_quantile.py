@@ -18,7 +18,7 @@ from ferrograd.transforms import make_vjp
 
 @primitive
 def quantile(q: Any, *shapes: Any, distribution: Any, draw: Any = None, tail: bool = False) -> Any:
-    """The `z` with `F(z, shapes) = q`, or random numbers, whose `q` is a constant.
+    """The `z` with `F(z, shapes) = q`; for random numbers `q` is a constant.
 
     Derivatives: `1 / f(z)` by `q`, `-∂F/∂shape / f(z)` by a shape. With `tail`, `1 - F` is `q`.
     """
@@ -45,7 +45,7 @@ def _by_all(
             curve = "sf" if kwargs.get("tail") and "sf" in own._formulas else "cdf"
             if curve == "cdf":
                 weight = sign * weight
-            # A finite end of the support is the quantile whatever the shapes are.
+            # A finite end of the support does not depend on the shapes.
             low, high = own.support_of_standard
             end = (ans == low) | (ans == high)
             weight, place = np.where(end, 0.0, weight), np.where(end, own.within, ans)

@@ -1,6 +1,6 @@
-"""Places of a distribution: the standard variable, its ends and what lies outside.
+"""Points of a distribution: the standard variable, the ends of the support, points outside.
 
-Invariant: the value of a place that a formula is not asked at is a constant.
+Invariant: the value at a point where no formula is evaluated is a constant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ferrograd._core import (
 from ferrograd._dispatch.on_arrays import detached
 from ferrograd.scipy._closed_over import fixed
 
-#: An infinite place takes the derivatives of this one, in widths, unless a formula bears infinity.
+#: An infinite point has the derivatives of this point, unless a formula handles infinity.
 FAR = 1e150
 
 
@@ -69,12 +69,12 @@ class _Valued(Function):
 
 
 def valued(found: Any, value: Any) -> Any:
-    """The value, with the derivatives of what was found: for limits that a formula cannot give."""
+    """The value with the derivatives of another result, for limits without a formula."""
     return _Valued.apply(found, fixed(value)) if isinstance(found, Tensor) else fixed(value)
 
 
 def unit_power(scale: Any, power: Any) -> Any:
-    """0, with the derivative `-power / scale`: what `power·log z` has where `z` is 0."""
+    """0, with the derivative `-power / scale`, which is that of `power·log z` at `z = 0`."""
     return power * (np.log(fixed(scale)) - np.log(scale))
 
 
@@ -90,7 +90,7 @@ def log1p_square(z: Any) -> Any:
 
 
 def moves(*values: Any) -> bool:
-    """Whether a derivative may be asked for."""
+    """Whether a derivative may be needed."""
     return is_grad_enabled() and any(isinstance(v, Tensor) for v in values)
 
 
@@ -100,7 +100,7 @@ def quotient(x: Any, loc: Any, scale: Any) -> Any:
 
 
 def either(mask: Any, found: Any, outside: Any) -> Any:
-    """What was found where the mask holds, elsewhere the constants, in the dtype of what was."""
+    """The result where the mask is true, elsewhere the constants in the dtype of the result."""
     return np.where(mask, found, outside.astype(found.dtype))
 
 
@@ -113,7 +113,7 @@ def all_positive(*shapes: Any) -> Any:
 
 
 class Places:
-    """The places of one call: masks of constants, and the standard variable where it is asked.
+    """The points of one call: masks of constants, and the standard variable.
 
     `inside` is the closed support without infinity, `ends` its finite and infinite ends.
     """
@@ -132,9 +132,9 @@ class Places:
         self._below = self.z <= low
 
     def at(self, mask: Any, reach: float = FAR) -> Any:
-        """The standard variable where the mask holds, elsewhere a constant in the support.
+        """The standard variable where the mask is true, elsewhere a constant in the support.
 
-        An infinite place is as far out as `reach`.
+        An infinite point is replaced by `reach`.
         """
         loc, scale = fixed(self._loc), fixed(self._scale)
         x = np.where(mask, self._x, loc + scale * self._within)

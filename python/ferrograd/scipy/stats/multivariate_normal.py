@@ -50,7 +50,7 @@ def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = Fals
 
 
 def _in_span(rows: Any, cov: Any) -> Any:
-    """The density by the eigenvectors of the covariance whose values are not zero."""
+    """The density in the span of the eigenvectors of the covariance with nonzero eigenvalues."""
     if isbox(cov):
         raise NotDifferentiableError(
             "multivariate_normal.logpdf: with allow_singular=True there is no derivative by the"

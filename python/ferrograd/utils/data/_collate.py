@@ -1,7 +1,7 @@
 """From samples to batches.
 
-Invariant: a batch has the containers of its samples, and tensors with one more axis in front where
-those have numbers or arrays; samples that do not fit each other are an error that names both.
+Invariant: a batch has the containers of its samples. Numbers and arrays become tensors with an
+additional first axis. An error about samples that do not fit names both of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
     Tensors, arrays and numbers are stacked along a new first axis, strings are listed, containers
     (dicts, named tuples, dataclasses, lists) hold the batches of their parts; plain tuples become
-    lists, as in PyTorch. None is None where every sample has it. Floats give float64, integers
+    lists, as in PyTorch. None stays None if every sample has it. Floats give float64, integers
     int64.
 
     >>> fg.utils.data.default_collate([{"x": 1.0, "y": [1, "a"]}, {"x": 2.0, "y": [2, "b"]}])
@@ -119,7 +119,7 @@ def _numbers(batch: Sequence[Any], place: str) -> Tensor:
 
 
 def default_convert(data: Any) -> Any:
-    """Makes tensors of the arrays in a sample; everything else stays as it is.
+    """Converts the arrays in a sample to tensors; other objects are unchanged.
 
     >>> from ferrograd.utils import data
     >>> data.default_convert({"x": np.ones(2)})["x"].tolist()

@@ -1,4 +1,4 @@
-"""Datasets: what has samples, and datasets made of others.
+"""Datasets, and datasets composed of others.
 
 Invariant: `dataset[i]` is one sample for `i` below `len(dataset)`; an index outside raises
 `IndexOutOfRangeError`.
@@ -28,7 +28,7 @@ T_co = TypeVar("T_co", covariant=True)
 class Dataset(Generic[T_co]):
     """A collection of samples: subclass it with `__getitem__(index)` and `__len__()`.
 
-    `__getitems__(indices)`, if there is one, gives the samples of a whole batch at once.
+    `__getitems__(indices)`, if defined, returns the samples of a whole batch at once.
 
     >>> class Squares(fg.utils.data.Dataset):
     ...     def __len__(self):
@@ -49,7 +49,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """A stream of samples: subclass it with `__iter__()`. Nobody asks it for an index.
+    """A stream of samples, without indices: subclass it with `__iter__()`.
 
     >>> from ferrograd.utils import data
     >>> class Numbers(data.IterableDataset):
@@ -69,9 +69,9 @@ class IterableDataset(Dataset[T_co]):
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Rows of tensors or NumPy arrays: sample `i` is the tuple of their rows `i`.
 
-    The first axes have equal lengths. Arrays stay what they are, also those that lie in a file
-    (`np.load(path, mmap_mode="r")`): only rows that are asked for are read. A loader copies the
-    rows of a batch at once, without Python's lock.
+    The first axes have equal lengths. Arrays are not converted, also memory-mapped ones
+    (`np.load(path, mmap_mode="r")`): only the requested rows are read. A loader copies the rows of
+    a batch at once, without the GIL.
 
     >>> x, y = fg.arange(6.0).reshape(3, 2), fg.arange(3)
     >>> fg.utils.data.TensorDataset(x, y)[1]
@@ -209,9 +209,10 @@ def random_split(
     lengths: Sequence[float],
     generator: Generator | np.random.Generator | None = None,
 ) -> list[Subset[Any]]:
-    """Subsets that share out a dataset at random: by lengths, or by fractions that add up to 1.
+    """Splits a dataset into random subsets: by lengths, or by fractions that sum to 1.
 
-    Of fractions, what rounding down leaves over goes to the first subsets, one sample each.
+    Lengths from fractions are rounded down; the remaining samples go to the first subsets, one
+    each.
 
     >>> parts = fg.utils.data.random_split(range(10), [0.7, 0.3], fg.Generator(0))
     >>> [len(part) for part in parts]
@@ -236,7 +237,7 @@ def random_split(
 
 
 def gather(dataset: Any, indices: Sequence[int]) -> list[Tensor] | None:
-    """The batch of samples as tensors, copied in one go; None where samples must be asked for."""
+    """The batch of samples as tensors, copied at once; None if samples must be read one by one."""
     while type(dataset) is Subset:
         indices = [dataset.indices[_within("Subset", i, len(dataset))] for i in indices]
         dataset = dataset.dataset

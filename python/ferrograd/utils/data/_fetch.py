@@ -1,7 +1,7 @@
-"""How batches are made, here or on threads.
+"""Making batches, on this thread or on others.
 
-Invariant: results come in the order of their numbers, whichever thread made them; an error comes at
-the turn of its batch, with its own traceback; after `close` no thread of a loader runs.
+Invariant: results are returned in the order of their numbers. An error is raised when its batch is
+due, with its own traceback. After `close` no thread of a loader runs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ferrograd.utils.data._dataset import gather
 
 
 class WorkerInfo:
-    """For which batch a dataset is read: what `get_worker_info` gives.
+    """The result of `get_worker_info`: the batch for which a dataset is read.
 
-    `id` is the thread's number, `num_workers` the loader's, `seed` the epoch's, `dataset` what is
-    read, and `batch` the batch's number in the epoch.
+    `id` is the number of the thread, `num_workers` that of the loader, `seed` that of the epoch,
+    `dataset` the dataset, and `batch` the number of the batch in the epoch.
     """
 
     def __init__(self, id: int, num_workers: int, seed: int, dataset: Any, batch: int) -> None:
@@ -38,7 +38,7 @@ class WorkerInfo:
     def generator(self) -> Generator:
         """A generator of this batch, the same for any number of workers.
 
-        Datasets draw from it what they change in samples at random.
+        Datasets draw random numbers for augmentation from it.
         """
         if self._generator is None:
             self._generator = Generator(np.random.default_rng([self.seed, self.batch]))
@@ -53,10 +53,10 @@ _CURRENT = _Current()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What batch is being made on this thread; None outside of a loader over indices.
+    """The current batch of this thread; None outside of a loader over indices.
 
-    Unlike PyTorch's it is also there with `num_workers=0`, and None for an `IterableDataset`, which
-    one thread reads whole.
+    Unlike in PyTorch, it also works with `num_workers=0`. It is None for an `IterableDataset`,
+    which one thread reads completely.
 
     >>> from ferrograd.utils import data
     >>> data.get_worker_info() is None
@@ -66,7 +66,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Stopped(Exception):  # noqa: N818
-    """The loop that wanted the batches has ended."""
+    """The loop over the batches has ended."""
 
 
 class Fetch:
@@ -127,7 +127,7 @@ class Fetch:
 
 
 class FetchStream:
-    """Makes batches of what an iterable dataset yields next."""
+    """Makes batches of the next samples of an iterable dataset."""
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], drop_last: bool) -> None:
         self.samples = iter(dataset)
@@ -154,12 +154,12 @@ class FetchStream:
         return collated(self.collate, samples[0] if size is None else samples, number, None)
 
 
-#: What stands for the batch after the last.
+#: Marks the end of the stream.
 END = object()
 
 
 def collated(collate: Callable[[Any], Any], samples: Any, number: int, indices: Any) -> Any:
-    """The batch of samples; an error says which ones they were."""
+    """The batch of samples; an error names their indices."""
     try:
         return collate(samples)
     except Exception as error:

@@ -1,7 +1,7 @@
 """`DataLoader`: batches of a dataset, in an order, made ahead of time, resumed anywhere.
 
-Invariant: for the same seeds the same batches come in the same order, for any number of workers,
-whether the epoch ran through or was resumed in the middle.
+Invariant: the same seeds give the same batches in the same order, for any number of workers, also
+if the epoch was resumed in the middle.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ferrograd.utils.data._sampler import (
 
 
 class Order(NamedTuple):
-    """What an epoch asks for: its tasks, the first of which is number `first`."""
+    """The tasks of an epoch; the first one has the number `first`."""
 
     tasks: Iterator[Any]
     first: int
@@ -38,14 +38,14 @@ class Order(NamedTuple):
 class DataLoader:
     """Batches of a dataset; every `for` loop over it is an epoch.
 
-    `dataset` has `__getitem__` and `__len__`, or is an `IterableDataset`. `batch_size=None` gives
-    samples singly. `shuffle` draws an order for each epoch, from `generator` or the default one.
-    `num_workers` threads make up to `prefetch_factor` batches each ahead of the loop. They are
-    threads of this process: arrays are read and copied without Python's lock, Python code of a
-    dataset takes turns.
+    `dataset` has `__getitem__` and `__len__`, or is an `IterableDataset`. `batch_size=None` returns
+    single samples. `shuffle` draws an order for each epoch, from `generator` or the default one.
+    `num_workers` threads make up to `prefetch_factor` batches each in advance. They are threads of
+    this process: arrays are read and copied without the GIL, Python code of a dataset holds the
+    GIL.
 
-    `state_dict()` says where the loop is; a loader made alike goes on from there after
-    `load_state_dict(state)`. `epoch` counts the loops.
+    `state_dict()` returns the position of the loop; a loader with the same arguments continues from
+    there after `load_state_dict(state)`. `epoch` counts the loops.
 
     >>> data = fg.utils.data.TensorDataset(fg.arange(5))
     >>> loader = fg.utils.data.DataLoader(data, batch_size=2)
@@ -138,7 +138,7 @@ class DataLoader:
         return self.batch_size is None and self.batch_sampler is None
 
     def __len__(self) -> int:
-        """How many batches an epoch has."""
+        """The number of batches of an epoch."""
         if not self._stream:
             order: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
             return len(order)
@@ -170,7 +170,7 @@ class DataLoader:
         return self._run(self._position, order)
 
     def _begin(self, position: Position) -> Order:
-        """Draws the order of the epoch, and leaves out what was there already."""
+        """Draws the order of the epoch, and skips batches that were already returned."""
         seed = draw_seed(self.generator)
         if self._stream:
             stream = FetchStream(self.dataset, self.collate_fn, self.drop_last)
@@ -184,7 +184,7 @@ class DataLoader:
         fetch = Fetch(
             self.dataset, self.collate_fn, self._samples_one_by_one(), self.num_workers, seed
         )
-        # The first index is asked for here, so that a sampler draws now.
+        # Reads the first index, so that the sampler draws now.
         tasks = islice(given, position.batches, None)
         first = list(islice(tasks, 1))
         return Order(_chained(first, tasks), position.batches, fetch, self.num_workers)
@@ -230,16 +230,19 @@ class DataLoader:
             workers.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the loop is: numbers, strings and lists that `fg.save` and `json` take.
+        """The position of the loop: numbers, strings and lists, for `fg.save` or `json`.
 
-        Called in the middle of a loop, it says that the batch which the loop has now is done.
+        In the middle of a loop, the current batch counts as done.
         """
         position = self._resumed or self._position
         length = None if self._stream else len(self)
         return {**position.saved(), "length": length, "generators": self._sources.own_states()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Makes the next loop go on from there. The loader must be made as the saved one was."""
+        """Makes the next loop continue from a state.
+
+        The loader must have the arguments of the saved one.
+        """
         op = "DataLoader.load_state_dict"
         position = Position.loaded(op, state_dict)
         if position.batches and not self._stream and state_dict["length"] != len(self):

@@ -1,6 +1,6 @@
-"""Where a loader stands, and the generators that decide its order.
+"""The position of a loader, and the generators that determine its order.
 
-Invariant: with the states of an epoch's begin put back, the epoch has the same order again.
+Invariant: if the states from the begin of an epoch are restored, the epoch has the same order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ States = list[dict[str, Any]]
 
 
 class Position:
-    """How many batches of which epoch were given, and the states from before it began."""
+    """The epoch, its number of returned batches, and the generator states from before the epoch."""
 
     def __init__(self, epoch: int, batches: int = 0, before: States | None = None) -> None:
         self.epoch = epoch
@@ -89,12 +89,12 @@ class Sources:
         return self.states()[1:]
 
     def put(self, states: States | None) -> None:
-        """Puts all states back."""
+        """Restores all states."""
         for source, state in zip(self._found, states or (), strict=False):
             _put(source, state)
 
     def put_own(self, states: States) -> None:
-        """Puts back what `own_states` gave."""
+        """Restores the result of `own_states`."""
         for source, state in zip(self._found[1:], states, strict=True):
             _put(source, state)
 

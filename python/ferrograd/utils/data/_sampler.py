@@ -1,8 +1,8 @@
-"""Samplers: in which order samples are asked for.
+"""Samplers: the order of samples.
 
-Invariant: a sampler that draws takes one number from its generator when an iteration begins, and
-all others from a generator of its own with that seed: what else is drawn meanwhile changes nothing,
-and a loader can begin the same order again.
+Invariant: a random sampler draws one number from its generator when an iteration begins, and all
+others from its own generator with that seed. So other draws do not change the order, and a loader
+can repeat it.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Indices at random, each once, or drawn anew each time with `replacement`.
+    """Random indices, each once, or with `replacement` drawn independently.
 
-    `num_samples` are drawn; without replacement, more than there are come from several shuffles.
+    `num_samples` indices are drawn; without replacement, more than the length come from several
+    shuffles.
 
     >>> from ferrograd.utils import data
     >>> sorted(data.RandomSampler([5, 6, 7]))
@@ -88,7 +89,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices an iteration gives."""
+        """The number of indices of an iteration."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -244,7 +245,7 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices each rank gets."""
+        """The number of indices of each rank."""
         size = len(self.dataset)
         if self.drop_last:
             return size // self.num_replicas
@@ -252,7 +253,7 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def total_size(self) -> int:
-        """How many indices all ranks get together."""
+        """The number of indices of all ranks together."""
         return self.num_samples * self.num_replicas
 
     def __len__(self) -> int:

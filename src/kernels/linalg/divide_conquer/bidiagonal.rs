@@ -8,39 +8,37 @@
 //! 27, 1989); Howell, Demmel, Fulton, Hammarling and Marmol, ACM Trans. Math. Softw. 34 (2008), for
 //! the single pass.
 
-use nalgebra::DMatrix;
-
 use crate::kernels::linalg::gemv::{
-    AdjointOutput, Pending, fused_gemv_pair, strided_columns, subtract_times_adjoint,
-    subtract_times_row,
+    AdjointOutput, Pending, fused_gemv_pair, subtract_times_adjoint, subtract_times_row,
 };
 use crate::kernels::linalg::householder_qr::{
     PANEL_COLUMNS, Reflections, make_reflector, reciprocal,
 };
-use crate::kernels::linalg::scalar::{Field, dot, subtract, zeros};
+use crate::kernels::linalg::matrix::{Matrix, MatrixMut};
+use crate::kernels::linalg::scalar::{Double, dot, subtract};
 
 /// Rows up to which the update of a step is fused with the products of the next step.
 const MAX_ROWS_UNBLOCKED: usize = 256;
 
 /// The diagonals, and the Householder vectors: of the left reflectors from the diagonal on, of the
 /// right ones below it.
-pub(in crate::kernels::linalg) struct Bidiagonal<T: Field> {
+pub(in crate::kernels::linalg) struct Bidiagonal<T: Double> {
     pub(in crate::kernels::linalg) diagonal: Vec<f64>,
     pub(in crate::kernels::linalg) above: Vec<f64>,
-    reflectors: [DMatrix<T>; 2],
+    reflectors: [Matrix<T>; 2],
     taus: [Vec<T>; 2],
 }
 
 /// The delayed update `a -= left rightᴴ` of a panel. `left` alternates the vectors `v` with columns
 /// `x`, `right` columns `y` with the vectors `u`. Both begin at row (or column) `first` of the
 /// matrix.
-struct Panel<T: Field> {
+struct Panel<T: Double> {
     first: usize,
-    left: DMatrix<T>,
-    right: DMatrix<T>,
+    left: Matrix<T>,
+    right: Matrix<T>,
 }
 
-impl<T: Field> Bidiagonal<T> {
+impl<T: Double> Bidiagonal<T> {
     /// The product of the left reflectors.
     pub(in crate::kernels::linalg) fn q(&self) -> Reflections<T> {
         Reflections::of(&self.reflectors[0], 0, &self.taus[0])
@@ -79,26 +77,25 @@ impl<T: Field> Bidiagonal<T> {
         let Panel { first, left, right } = panel;
         let k = i - *first;
         let [mut a, mut reflectors] = std::mem::take(&mut self.reflectors);
-        let (mut column, mut rest) = a.columns_range_pair_mut(i, i + 1..);
-        let v = &mut column.as_mut_slice()[i..];
+        let (mut column, mut rest) = a.split_columns(i..i + 1, i + 1..);
+        let v = &mut column.column_mut(0)[i..];
         subtract_times_row(v, (left, k), (right, k), 2 * k);
         let tau = self.reflect_left(v);
-        left.column_mut(2 * k).as_mut_slice()[k..].copy_from_slice(v);
-        let mut rest = rest.rows_range_mut(i..);
-        let mut reflector = reflectors.column_mut(i);
-        let u = &mut reflector.as_mut_slice()[i + 1..];
-        u.iter_mut().zip(rest.row(0).iter()).for_each(|(u, x)| *u = x.conjugate());
+        left.column_mut(2 * k)[k..].copy_from_slice(v);
+        let mut rest = rest.view_mut(i.., ..);
+        let u = &mut reflectors.column_mut(i)[i + 1..];
+        u.iter_mut().enumerate().for_each(|(k, u)| *u = rest.column(k)[0].conjugate());
         subtract_times_row(u, (right, k + 1), (left, k), 2 * k);
         let (mut y, mut x) = (vec![T::zero(); u.len()], vec![T::zero(); v.len()]);
         subtract_times_adjoint(&mut y, (right, k + 1), (left, v), 2 * k);
         fused_gemv_pair(rest.as_view_mut(), None, (v, tau), AdjointOutput { y: &mut y, u }, &mut x);
-        right.column_mut(2 * k).as_mut_slice()[k + 1..].copy_from_slice(&y);
+        right.column_mut(2 * k)[k + 1..].copy_from_slice(&y);
         let x = &mut x[1..];
-        let tau = self.reflect_right(u, x, &rest.column(0).as_slice()[1..]);
-        right.column_mut(2 * k + 1).as_mut_slice()[k + 1..].copy_from_slice(u);
+        let tau = self.reflect_right(u, x, &rest.column(0)[1..]);
+        right.column_mut(2 * k + 1)[k + 1..].copy_from_slice(u);
         subtract_times_adjoint(x, (left, k + 1), (right, u), 2 * k + 1);
         x.iter_mut().for_each(|x| *x *= tau);
-        left.column_mut(2 * k + 1).as_mut_slice()[k + 1..].copy_from_slice(x);
+        left.column_mut(2 * k + 1)[k + 1..].copy_from_slice(x);
         self.reflectors = [a, reflectors];
     }
 
@@ -137,7 +134,7 @@ impl<T: Field> Bidiagonal<T> {
             }
             let (x, y) = (&mut x[i..], &mut y[i + 1..]);
             y.fill(T::zero());
-            let part = strided_columns(&mut rest[i..], (v.len(), u.len()), n);
+            let part = MatrixMut::of_columns(&mut rest[i..], (v.len(), u.len()), n);
             fused_gemv_pair(part, pending, (v, tau), AdjointOutput { y, u }, x);
             let tau = self.reflect_right(u, &mut x[1..], &rest[i + 1..n]);
             let both = dot(y, u);
@@ -151,21 +148,21 @@ impl<T: Field> Bidiagonal<T> {
 }
 
 /// Reduces a square matrix to bidiagonal form.
-pub(in crate::kernels::linalg) fn reduce<T: Field>(a: DMatrix<T>) -> Bidiagonal<T> {
+pub(in crate::kernels::linalg) fn reduce<T: Double>(a: Matrix<T>) -> Bidiagonal<T> {
     let n = a.nrows();
     let [diagonal, above] = [(); 2].map(|()| Vec::with_capacity(n));
     let taus = [(); 2].map(|()| Vec::with_capacity(n));
-    let mut form = Bidiagonal { diagonal, above, reflectors: [a, zeros(n, n)], taus };
+    let mut form = Bidiagonal { diagonal, above, reflectors: [a, Matrix::zeros(n, n)], taus };
     for first in (0..n.saturating_sub(MAX_ROWS_UNBLOCKED)).step_by(PANEL_COLUMNS) {
-        let [left, right] = [(); 2].map(|()| zeros(n - first, 2 * PANEL_COLUMNS));
+        let [left, right] = [(); 2].map(|()| Matrix::zeros(n - first, 2 * PANEL_COLUMNS));
         let mut panel = Panel { first, left, right };
         for _ in 0..PANEL_COLUMNS {
             form.panel_step(&mut panel);
         }
-        let right_adjoint = panel.right.rows_range(PANEL_COLUMNS..).adjoint();
+        let right_adjoint = panel.right.view(PANEL_COLUMNS.., ..).adjoint();
         let mut rest =
-            form.reflectors[0].view_range_mut(first + PANEL_COLUMNS.., first + PANEL_COLUMNS..);
-        subtract(&mut rest, panel.left.rows_range(PANEL_COLUMNS..), right_adjoint.as_view());
+            form.reflectors[0].view_mut(first + PANEL_COLUMNS.., first + PANEL_COLUMNS..);
+        subtract(&mut rest, panel.left.view(PANEL_COLUMNS.., ..), right_adjoint.as_view());
     }
     form.unblocked_steps();
     form

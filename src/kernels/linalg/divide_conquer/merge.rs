@@ -9,11 +9,10 @@
 //! for bidiagonal matrices; LAPACK's `laed2` and `lasd2` for the deflation; EISPACK's `tql2` for
 //! the iteration.
 
-use nalgebra::DMatrix;
-
 use super::secular::Secular;
 use crate::kernels::linalg::gemv::rotate;
-use crate::kernels::linalg::scalar::{subtract, zeros};
+use crate::kernels::linalg::matrix::{Matrix, dot_product};
+use crate::kernels::linalg::scalar::subtract;
 use crate::kernels::sort::argsort_by;
 
 /// Most rows of a symmetric matrix for the QL iteration.
@@ -27,26 +26,26 @@ const MIN_MAGNITUDE: f64 = 1e-60;
 /// Ascending eigenvalues and the eigenvectors (columns).
 pub(in crate::kernels::linalg) struct Eigen {
     pub(in crate::kernels::linalg) values: Vec<f64>,
-    pub(in crate::kernels::linalg) vectors: DMatrix<f64>,
+    pub(in crate::kernels::linalg) vectors: Matrix<f64>,
 }
 
 /// Ascending singular values and vectors (columns) of an upper bidiagonal matrix. If it has one
 /// more column than rows, the last right vector spans its null space.
 pub(in crate::kernels::linalg) struct BidiagonalSvd {
     pub(in crate::kernels::linalg) values: Vec<f64>,
-    pub(in crate::kernels::linalg) left: DMatrix<f64>,
-    pub(in crate::kernels::linalg) right: DMatrix<f64>,
+    pub(in crate::kernels::linalg) left: Matrix<f64>,
+    pub(in crate::kernels::linalg) right: Matrix<f64>,
 }
 
 /// Rotates columns `first < second`: `c x - s y` and `s x + c y`.
-fn rotate_columns(z: &mut DMatrix<f64>, first: usize, second: usize, c: f64, s: f64) {
+pub(super) fn rotate_columns(z: &mut Matrix<f64>, first: usize, second: usize, c: f64, s: f64) {
     let n = z.nrows();
     let (left, right) = z.as_mut_slice().split_at_mut(second * n);
     rotate(&mut left[first * n..(first + 1) * n], &mut right[..n], c, s);
 }
 
 /// One implicitly shifted QL step on the rows `first..=last`, accumulated in `z`.
-fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut DMatrix<f64>) {
+fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut Matrix<f64>) {
     let half = (d[first + 1] - d[first]) / (2.0 * e[first]);
     let length = half.hypot(1.0).copysign(half);
     let mut g = d[last] - d[first] + e[first] / (half + length);
@@ -75,7 +74,7 @@ fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut DMatrix
 
 /// QL iteration: eigenvalues in `d`, unsorted, and `z` times the eigenvectors. False without
 /// convergence.
-fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
+fn iterate(d: &mut [f64], e: &mut [f64], z: &mut Matrix<f64>) -> bool {
     let size = d.iter().chain(e.iter()).fold(0.0f64, |m, x| m.max(x.abs()));
     for first in 0..d.len() {
         for tried in 0.. {
@@ -97,7 +96,7 @@ fn iterate(d: &mut [f64], e: &mut [f64], z: &mut DMatrix<f64>) -> bool {
 }
 
 /// The order in which values rise.
-fn ascending_order(values: &[f64]) -> Vec<usize> {
+pub(super) fn ascending_order(values: &[f64]) -> Vec<usize> {
     argsort_by(values.len(), &|i, k| values[i].total_cmp(&values[k]))
 }
 
@@ -106,7 +105,7 @@ fn ascending_order(values: &[f64]) -> Vec<usize> {
 pub(in crate::kernels::linalg) fn eigen(d: &mut [f64], e: &[f64]) -> Option<Eigen> {
     let n = d.len();
     if n <= QL_ROWS {
-        let (mut e, mut z) = (e.to_vec(), DMatrix::identity(n, n));
+        let (mut e, mut z) = (e.to_vec(), Matrix::identity(n, n));
         if !iterate(d, &mut e, &mut z) {
             return None;
         }
@@ -139,8 +138,8 @@ pub(in crate::kernels::linalg) fn bidiagonal_svd(diagonal: &[f64], above: &[f64]
 fn divide(d: &[f64], e: &[f64], columns: usize) -> BidiagonalSvd {
     let n = d.len();
     if n == 0 {
-        let right = DMatrix::identity(columns, columns);
-        return BidiagonalSvd { values: Vec::new(), left: zeros(0, 0), right };
+        let right = Matrix::identity(columns, columns);
+        return BidiagonalSvd { values: Vec::new(), left: Matrix::zeros(0, 0), right };
     }
     let half = n / 2;
     let coupling = [d[half], e.get(half).copied().unwrap_or(0.0)];
@@ -160,7 +159,7 @@ enum Support {
 
 /// Vectors (columns) of the two halves, and their nonzero rows.
 struct MergeBasis {
-    q: DMatrix<f64>,
+    q: Matrix<f64>,
     supports: Vec<Support>,
 }
 
@@ -178,9 +177,9 @@ struct Merge<const SIDES: usize> {
 /// Sets up the merge of two halves of a tridiagonal matrix.
 fn merge_tridiagonal(left: Eigen, right: Eigen, coupling: f64) -> Merge<1> {
     let (half, n) = (left.values.len(), left.values.len() + right.values.len());
-    let mut q = zeros(n, n);
-    q.view_range_mut(..half, ..half).copy_from(&left.vectors);
-    q.view_range_mut(half.., half..).copy_from(&right.vectors);
+    let mut q = Matrix::zeros(n, n);
+    q.view_mut(..half, ..half).copy_from(left.vectors.as_view());
+    q.view_mut(half.., half..).copy_from(right.vectors.as_view());
     let root = std::f64::consts::FRAC_1_SQRT_2;
     let last = (0..half).map(|k| q[(half - 1, k)] * root);
     let first = (half..n).map(|k| q[(half, k)] * root.copysign(coupling));
@@ -204,18 +203,21 @@ fn merge_bidiagonal(upper: &BidiagonalSvd, lower: &BidiagonalSvd, coupling: [f64
     ];
     let length = weights[0].hypot(weights[1]);
     let [c, s] = if length > 0.0 { weights.map(|w| w / length) } else { [1.0, 0.0] };
-    let (mut q, mut u) = (zeros(columns, columns), zeros(n, n));
-    q.view_range_mut(..half, 1..half).copy_from(&upper.right.columns(0, k));
-    q.view_range_mut(half.., half..n).copy_from(&lower.right.columns(0, below));
-    q.view_range_mut(..half, 0).axpy(c, &upper.right.column(k), 0.0);
+    let (mut q, mut u) = (Matrix::zeros(columns, columns), Matrix::zeros(n, n));
+    q.view_mut(..half, 1..half).copy_from(upper.right.view(.., ..k));
+    q.view_mut(half.., half..n).copy_from(lower.right.view(.., ..below));
+    let scaled = |out: &mut [f64], factor: f64, x: &[f64]| {
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = factor * x);
+    };
+    scaled(&mut q.column_mut(0)[..half], c, upper.right.column(k));
     if last {
-        q.view_range_mut(half.., 0).axpy(s, &lower.right.column(below), 0.0);
-        q.view_range_mut(..half, n).axpy(-s, &upper.right.column(k), 0.0);
-        q.view_range_mut(half.., n).axpy(c, &lower.right.column(below), 0.0);
+        scaled(&mut q.column_mut(0)[half..], s, lower.right.column(below));
+        scaled(&mut q.column_mut(n)[..half], -s, upper.right.column(k));
+        scaled(&mut q.column_mut(n)[half..], c, lower.right.column(below));
     }
     u[(k, 0)] = 1.0;
-    u.view_range_mut(..k, 1..half).copy_from(&upper.left);
-    u.view_range_mut(half.., half..).copy_from(&lower.left);
+    u.view_mut(..k, 1..half).copy_from(upper.left.as_view());
+    u.view_mut(half.., half..).copy_from(lower.left.as_view());
     let mut z = vec![length];
     z.extend((0..k).map(|i| coupling[0] * upper.right[(k, i)]));
     z.extend((0..below).map(|i| coupling[1] * lower.right[(0, i)]));
@@ -243,25 +245,25 @@ impl MergeBasis {
 
     /// The kept columns times the inner vectors, for the upper and the lower rows separately,
     /// skipping columns that are zero there.
-    fn product(&self, half: usize, remaining: &[usize], inner: &DMatrix<f64>) -> DMatrix<f64> {
+    fn product(&self, half: usize, remaining: &[usize], inner: &Matrix<f64>) -> Matrix<f64> {
         let (n, k) = (self.q.nrows(), inner.ncols());
-        let mut out = zeros(n, k);
+        let mut out = Matrix::zeros(n, k);
         for (rows, zero_in) in [(0..half, Support::Bottom), (half..n, Support::Top)] {
             let some: Vec<usize> =
                 (0..remaining.len()).filter(|&i| self.supports[remaining[i]] != zero_in).collect();
             if rows.is_empty() || some.is_empty() {
                 continue;
             }
-            let mut columns = zeros(rows.len(), some.len());
+            let mut columns = Matrix::zeros(rows.len(), some.len());
             for (&i, to) in some.iter().zip(columns.as_mut_slice().chunks_exact_mut(rows.len())) {
                 to.copy_from_slice(&self.q.as_slice()[remaining[i] * n..][rows.clone()]);
             }
-            let mut factors = zeros(some.len(), k);
+            let mut factors = Matrix::zeros(some.len(), k);
             let inner = inner.as_slice().chunks_exact(remaining.len());
             for (from, to) in inner.zip(factors.as_mut_slice().chunks_exact_mut(some.len())) {
                 some.iter().zip(to).for_each(|(&i, to)| *to = -from[i]);
             }
-            subtract(&mut out.rows_range_mut(rows), columns.as_view(), factors.as_view());
+            subtract(&mut out.view_mut(rows, ..), columns.as_view(), factors.as_view());
         }
         out
     }
@@ -317,7 +319,7 @@ impl<const SIDES: usize> Merge<SIDES> {
     }
 
     /// Values and vectors of the merged problem.
-    fn finish(mut self) -> (Vec<f64>, [DMatrix<f64>; SIDES]) {
+    fn finish(mut self) -> (Vec<f64>, [Matrix<f64>; SIDES]) {
         let (remaining, deflated) = self.deflate();
         let of = |x: &[f64]| remaining.iter().map(|&j| x[j]).collect::<Vec<f64>>();
         let (d, z) = (of(&self.d), of(&self.z));
@@ -325,7 +327,7 @@ impl<const SIDES: usize> Merge<SIDES> {
         let (squares, poles) = (square(&z), if SIDES == 2 { square(&d) } else { d.clone() });
         let equation = Secular { d: &poles, squares: &squares, constant: 1.0 / self.rho };
         let (mut all, first, weights) = equation.solve(&z);
-        let mut inner = [first, zeros(0, 0)];
+        let mut inner = [first, Matrix::zeros(0, 0)];
         if SIDES == 2 {
             inner[1] = left_vectors(&inner[0], &d, &all, weights.first().copied().unwrap_or(1.0));
             all.iter_mut().for_each(|square| *square = square.sqrt());
@@ -336,12 +338,14 @@ impl<const SIDES: usize> Merge<SIDES> {
         let mut inner = inner.iter();
         let vectors = self.bases.map(|basis| {
             let found = basis.product(self.half, &remaining, inner.next().expect("a side"));
-            let mut out = zeros(basis.q.nrows(), basis.q.ncols());
-            for (mut column, k) in out.column_iter_mut().zip(0..) {
+            let mut out = Matrix::zeros(basis.q.nrows(), basis.q.ncols());
+            for (column, k) in out.column_iter_mut().zip(0..) {
                 match order.get(k) {
-                    Some(&from) if from < roots => column.copy_from(&found.column(from)),
-                    Some(&from) => column.copy_from(&basis.q.column(deflated[from - roots])),
-                    None => column.copy_from(&basis.q.column(k)),
+                    Some(&from) if from < roots => column.copy_from_slice(found.column(from)),
+                    Some(&from) => {
+                        column.copy_from_slice(basis.q.column(deflated[from - roots]));
+                    }
+                    None => column.copy_from_slice(basis.q.column(k)),
                 }
             }
             out
@@ -353,13 +357,13 @@ impl<const SIDES: usize> Merge<SIDES> {
 /// Left singular vectors of `diag(d)` with first row `z`, whose first element is `weight`: the
 /// normalised images of the right ones. An image is `d` times the vector below its first element,
 /// which the secular equation gives.
-fn left_vectors(right: &DMatrix<f64>, d: &[f64], squares: &[f64], weight: f64) -> DMatrix<f64> {
+fn left_vectors(right: &Matrix<f64>, d: &[f64], squares: &[f64], weight: f64) -> Matrix<f64> {
     let mut left = right.clone();
-    for (mut column, square) in left.column_iter_mut().zip(squares) {
+    for (column, square) in left.column_iter_mut().zip(squares) {
         column.iter_mut().zip(d).skip(1).for_each(|(x, d)| *x *= d);
         column[0] *= square / weight;
-        let length = column.norm();
-        column.unscale_mut(length);
+        let length = dot_product(column, column).sqrt();
+        column.iter_mut().for_each(|x| *x /= length);
     }
     left
 }
@@ -387,17 +391,17 @@ mod tests {
             };
             let d: Vec<f64> = (0..n).map(&mut of).collect();
             let e: Vec<f64> = (1..n).map(&mut of).collect();
-            let b = DMatrix::from_fn(n, n, |i, k| match k {
+            let b = Matrix::from_fn(n, n, |i, k| match k {
                 k if k == i => d[i],
                 k if k == i + 1 => e[i],
                 _ => 0.0,
             });
             let BidiagonalSvd { values, left, right } = bidiagonal_svd(&d, &e);
-            let scaled = DMatrix::from_fn(n, n, |i, k| left[(i, k)] * values[k]);
+            let scaled = Matrix::from_fn(n, n, |i, k| left[(i, k)] * values[k]);
             let noise = 1e-15 * (n as f64 + 4.0);
-            assert!((product(&scaled, &right.transpose()) - b).norm() < noise, "{n}, kind {kind}");
+            assert!((product(&scaled, &right.transpose()) - &b).norm() < noise, "{n}, kind {kind}");
             for q in [left, right] {
-                let off = product(&q.transpose(), &q) - DMatrix::identity(n, n);
+                let off = product(&q.transpose(), &q) - &Matrix::identity(n, n);
                 assert!(off.norm() < noise, "{n}, kind {kind}");
             }
             assert!(values.windows(2).all(|pair| pair[0] <= pair[1]));

@@ -4,6 +4,7 @@
 //! Invariant: vectors are orthonormal to rounding.
 
 pub(super) mod bidiagonal;
+pub(super) mod bidiagonal_qr;
 pub(super) mod dqds;
 pub(super) mod merge;
 mod secular;

@@ -7,9 +7,8 @@
 //! Sources: Li, LAPACK Working Note 89 (1993), for the iteration; Gu and Eisenstat, SIAM J. Matrix
 //! Anal. Appl. 15 (1994), for the vectors.
 
-use nalgebra::DMatrix;
+use crate::kernels::linalg::matrix::Matrix;
 
-use crate::kernels::linalg::scalar::zeros;
 use crate::kernels::multiversion::leveled;
 
 /// Independent accumulators of a sum.
@@ -196,9 +195,9 @@ impl Secular<'_> {
 
     /// The ascending roots, their unit vectors (columns), and the weights (with the signs of `z`)
     /// that have exactly these roots when the constant is 1.
-    pub(super) fn solve(&self, z: &[f64]) -> (Vec<f64>, DMatrix<f64>, Vec<f64>) {
+    pub(super) fn solve(&self, z: &[f64]) -> (Vec<f64>, Matrix<f64>, Vec<f64>) {
         let k = self.d.len();
-        let mut vectors = zeros(k, k);
+        let mut vectors = Matrix::zeros(k, k);
         let (mut roots, mut products) = (Vec::with_capacity(k), vec![1.0; k]);
         for i in 0..k {
             let column = &mut vectors.as_mut_slice()[i * k..(i + 1) * k];

@@ -6,41 +6,40 @@
 //! Source: LAPACK's `latrd` and `hetrd` (Dongarra, Sorensen and Hammarling, J. Comput. Appl. Math.
 //! 27, 1989).
 
-use nalgebra::DMatrix;
-
 use crate::kernels::linalg::gemv::{
-    Pending, hermitian_times, strided_columns, subtract_times_adjoint, subtract_times_row,
+    Pending, hermitian_times, subtract_times_adjoint, subtract_times_row,
 };
 use crate::kernels::linalg::householder_qr::{PANEL_COLUMNS, Reflections, make_reflector};
-use crate::kernels::linalg::scalar::{Field, dot, subtract, zeros};
+use crate::kernels::linalg::matrix::{Matrix, MatrixMut};
+use crate::kernels::linalg::scalar::{Double, dot, subtract};
 
 /// Rows up to which the update of a column is fused with the product of the next one.
 const MAX_ROWS_UNBLOCKED: usize = 256;
 
 /// The diagonals, and the Householder vectors below them.
-pub(in crate::kernels::linalg) struct Tridiagonal<T: Field> {
+pub(in crate::kernels::linalg) struct Tridiagonal<T: Double> {
     pub(in crate::kernels::linalg) diagonal: Vec<f64>,
     pub(in crate::kernels::linalg) subdiagonal: Vec<f64>,
-    reflectors: DMatrix<T>,
+    reflectors: Matrix<T>,
     taus: Vec<T>,
 }
 
 /// The delayed update `a -= v wᴴ + w vᴴ` of a panel. `v` and `w` begin at row `first` of the
 /// matrix.
-struct Panel<T: Field> {
+struct Panel<T: Double> {
     first: usize,
-    v: DMatrix<T>,
-    w: DMatrix<T>,
+    v: Matrix<T>,
+    w: Matrix<T>,
 }
 
 /// Turns `w`, the matrix times the reflector, into the vector of its rank-two update.
-fn to_update_vector<T: Field>(w: &mut [T], reflector: &[T], tau: T) {
+fn to_update_vector<T: Double>(w: &mut [T], reflector: &[T], tau: T) {
     let overlap = tau.conjugate() * dot(w, reflector);
     let half = -tau * overlap * T::from_real(0.5);
     w.iter_mut().zip(reflector).for_each(|(w, v)| *w = tau * *w + half * *v);
 }
 
-impl<T: Field> Tridiagonal<T> {
+impl<T: Double> Tridiagonal<T> {
     /// The product of the reflectors.
     pub(in crate::kernels::linalg) fn q(&self) -> Reflections<T> {
         Reflections::of(&self.reflectors, 1, &self.taus)
@@ -51,8 +50,8 @@ impl<T: Field> Tridiagonal<T> {
         let i = self.taus.len();
         let Panel { first, v, w } = panel;
         let k = i - *first;
-        let (mut column, mut rest) = self.reflectors.columns_range_pair_mut(i, i + 1..);
-        let column = &mut column.as_mut_slice()[i..];
+        let (mut column, mut rest) = self.reflectors.split_columns(i..i + 1, i + 1..);
+        let column = &mut column.column_mut(0)[i..];
         if k > 0 {
             subtract_times_row(column, (v, k), (w, k), k);
             subtract_times_row(column, (w, k), (v, k), k);
@@ -62,14 +61,14 @@ impl<T: Field> Tridiagonal<T> {
         let (tau, beta) = make_reflector(reflector);
         self.subdiagonal.push(beta.real());
         let mut product = vec![T::zero(); reflector.len()];
-        hermitian_times(rest.rows_range_mut(i + 1..), None, reflector, &mut product);
+        hermitian_times(rest.view_mut(i + 1.., ..), None, reflector, &mut product);
         if k > 0 {
             subtract_times_adjoint(&mut product, (v, k + 1), (w, reflector), k);
             subtract_times_adjoint(&mut product, (w, k + 1), (v, reflector), k);
         }
         to_update_vector(&mut product, reflector, tau);
-        v.column_mut(k).as_mut_slice()[k + 1..].copy_from_slice(reflector);
-        w.column_mut(k).as_mut_slice()[k + 1..].copy_from_slice(&product);
+        v.column_mut(k)[k + 1..].copy_from_slice(reflector);
+        w.column_mut(k)[k + 1..].copy_from_slice(&product);
         self.taus.push(tau);
     }
 
@@ -95,7 +94,8 @@ impl<T: Field> Tridiagonal<T> {
             }
             let (tau, beta) = make_reflector(reflector);
             self.subdiagonal.push(beta.real());
-            let rest = strided_columns(&mut rest[i + 1..], (reflector.len(), reflector.len()), n);
+            let rest =
+                MatrixMut::of_columns(&mut rest[i + 1..], (reflector.len(), reflector.len()), n);
             let w = &mut w[i + 1..];
             hermitian_times(rest, pending.map(|pending| pending.from(1, 1)), reflector, w);
             to_update_vector(w, reflector, tau);
@@ -105,35 +105,35 @@ impl<T: Field> Tridiagonal<T> {
     }
 }
 
-impl<T: Field> Panel<T> {
+impl<T: Double> Panel<T> {
     /// Updates the lower triangle behind the panel.
-    fn update(&self, a: &mut DMatrix<T>) {
+    fn update(&self, a: &mut Matrix<T>) {
         let (n, k) = (a.nrows(), self.v.ncols());
-        let both = |x: &DMatrix<T>, y: &DMatrix<T>| {
-            let mut out = zeros(x.nrows(), 2 * k);
-            out.columns_range_mut(..k).copy_from(x);
-            out.columns_range_mut(k..).copy_from(y);
+        let both = |x: &Matrix<T>, y: &Matrix<T>| {
+            let mut out = Matrix::zeros(x.nrows(), 2 * k);
+            out.view_mut(.., ..k).copy_from(x.as_view());
+            out.view_mut(.., k..).copy_from(y.as_view());
             out
         };
         let (left, right) = (both(&self.v, &self.w), both(&self.w, &self.v).adjoint());
         for from in (self.first + k..n).step_by(2 * PANEL_COLUMNS) {
             let end = (from + 2 * PANEL_COLUMNS).min(n);
-            let mut part = a.view_range_mut(from.., from..end);
+            let mut part = a.view_mut(from.., from..end);
             let rows = from - self.first..;
             let columns = from - self.first..end - self.first;
-            subtract(&mut part, left.rows_range(rows), right.columns_range(columns));
+            subtract(&mut part, left.view(rows, ..), right.view(.., columns));
         }
     }
 }
 
 /// Reduces the Hermitian matrix with this lower triangle.
-pub(in crate::kernels::linalg) fn reduce<T: Field>(a: DMatrix<T>) -> Tridiagonal<T> {
+pub(in crate::kernels::linalg) fn reduce<T: Double>(a: Matrix<T>) -> Tridiagonal<T> {
     let n = a.nrows();
     let (diagonal, subdiagonal) = (Vec::with_capacity(n), Vec::with_capacity(n));
     let mut form =
         Tridiagonal { diagonal, subdiagonal, reflectors: a, taus: Vec::with_capacity(n) };
     for first in (0..n.saturating_sub(MAX_ROWS_UNBLOCKED)).step_by(PANEL_COLUMNS) {
-        let [v, w] = [(); 2].map(|()| zeros(n - first, PANEL_COLUMNS));
+        let [v, w] = [(); 2].map(|()| Matrix::zeros(n - first, PANEL_COLUMNS));
         let mut panel = Panel { first, v, w };
         for _ in 0..PANEL_COLUMNS {
             form.panel_step(&mut panel);

@@ -4,10 +4,9 @@
 //!
 //! Source: LAPACK's `lanv2`.
 
-use nalgebra::DMatrix;
-
 use super::iterate::RealSchur;
 use crate::kernels::linalg::gemv::rotate;
+use crate::kernels::linalg::matrix::Matrix;
 
 /// The standard form of `[[a, b], [c, d]]`, and the rotation `[[cs, sn], [-sn, cs]]` that produces
 /// it.
@@ -66,7 +65,7 @@ impl RealSchur {
             self.t[(k, j)] = cs * x + sn * y;
             self.t[(k + 1, j)] = cs * y - sn * x;
         }
-        let rotate_columns = |m: &mut DMatrix<f64>, rows: usize| {
+        let rotate_columns = |m: &mut Matrix<f64>, rows: usize| {
             let all = m.nrows();
             let (x, y) = m.as_mut_slice()[k * all..].split_at_mut(all);
             rotate(&mut x[..rows], &mut y[..rows], cs, -sn);

@@ -7,8 +7,7 @@
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
-
+use crate::kernels::linalg::matrix::Matrix;
 use crate::kernels::multiversion::leveled;
 
 /// Two shifts: real ones, or a conjugate pair.
@@ -115,7 +114,7 @@ fn direction(t: &[f64], n: usize, k: usize, shifts: Shifts) -> [f64; 3] {
 }
 
 /// One step with two shifts; the reflectors are accumulated in `z` unless it has no rows.
-pub(super) fn step(t: &mut DMatrix<f64>, z: &mut DMatrix<f64>, at: StepRange, shifts: Shifts) {
+pub(super) fn step(t: &mut Matrix<f64>, z: &mut Matrix<f64>, at: StepRange, shifts: Shifts) {
     let (n, height) = (t.nrows(), z.nrows());
     let (t, z) = (t.as_mut_slice(), z.as_mut_slice());
     let (first, last) = (at.start, at.last);

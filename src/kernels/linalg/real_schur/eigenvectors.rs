@@ -5,11 +5,10 @@
 
 use std::ops::Range;
 
-use nalgebra::DMatrix;
-
 use super::iterate::RealSchur;
 use crate::dtype::Complex128;
-use crate::kernels::linalg::scalar::{product, subtract, zeros};
+use crate::kernels::linalg::matrix::Matrix;
+use crate::kernels::linalg::scalar::{product, subtract};
 
 /// Rows of a block, substituted one by one.
 const BLOCK_ROWS: usize = 16;
@@ -19,13 +18,13 @@ const MAX_MAGNITUDE: f64 = 1e100;
 /// Eigenvalues, and eigenvectors (columns) if `wanted`, of a finite matrix with elements of about
 /// 1; `None` without convergence.
 pub(in crate::kernels::linalg) fn eigen(
-    a: DMatrix<f64>,
+    a: Matrix<f64>,
     wanted: bool,
-) -> Option<(Vec<Complex128>, DMatrix<Complex128>)> {
+) -> Option<(Vec<Complex128>, Matrix<Complex128>)> {
     let form = RealSchur::of(a, wanted)?;
     let (values, n) = (form.values(), form.t.nrows());
     if !wanted || n == 0 {
-        return Some((values, DMatrix::zeros(0, 0)));
+        return Some((values, Matrix::zeros(0, 0)));
     }
     let parts = product(&form.z, &form.schur_vectors(&values));
     let mut out = parts.map(Complex128::from);
@@ -41,18 +40,20 @@ pub(in crate::kernels::linalg) fn eigen(
 impl RealSchur {
     /// Eigenvectors of the Schur form: for a conjugate pair, the real and the imaginary parts of
     /// the first.
-    fn schur_vectors(&self, values: &[Complex128]) -> DMatrix<f64> {
+    fn schur_vectors(&self, values: &[Complex128]) -> Matrix<f64> {
         let n = values.len();
-        let min_gap = (f64::EPSILON * self.t.amax()).max(1e-100);
-        let mut x = zeros(n, n);
+        let largest = self.t.as_slice().iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        let min_gap = (f64::EPSILON * largest).max(1e-100);
+        let mut x = Matrix::zeros(n, n);
         let mut end = n;
         while end > 0 {
             let first = end.saturating_sub(BLOCK_ROWS);
             let first = first - usize::from(first > 0 && self.t[(first, first - 1)] != 0.0);
-            let (mut here, below) = x.rows_range_pair_mut(first..end, end..);
-            let (mut right, known) =
-                (here.columns_range_mut(end..), self.t.view_range(first..end, end..));
-            subtract(&mut right, known, below.columns_range(end..));
+            let mut whole = x.as_view_mut();
+            let (mut here, below) = whole.split_rows(first..end, end..);
+            let known = self.t.view(first..end, end..);
+            let below = below.as_view().view(.., end..);
+            subtract(&mut here.view_mut(.., end..), known, below);
             for k in (first..n).filter(|&k| values[k].im >= 0.0) {
                 let (re, im) = x.as_mut_slice()[k * n..].split_at_mut(n);
                 let mut none = vec![0.0; if values[k].im == 0.0 { n } else { 0 }];
@@ -139,7 +140,7 @@ impl ComplexColumn<'_> {
     }
 
     /// Subtracts column `j` of a matrix, times element `j`, from some rows.
-    fn subtract_column(&mut self, t: &DMatrix<f64>, rows: Range<usize>, j: usize) {
+    fn subtract_column(&mut self, t: &Matrix<f64>, rows: Range<usize>, j: usize) {
         let n = t.nrows();
         let column = &t.as_slice()[j * n + rows.start..j * n + rows.end];
         let (x, y) = (self.re[j], self.im[j]);

@@ -6,19 +6,18 @@
 //! Sources: LAPACK's `lahqr` and `laqr0`; Ahues and Tisseur, LAPACK Working Note 122 (1997), for
 //! what is negligible.
 
-use nalgebra::DMatrix;
-
 use super::bulge_chase::{Shifts, StepRange, step};
 use super::hessenberg::reduce;
 use crate::dtype::Complex128;
+use crate::kernels::linalg::matrix::Matrix;
 
 /// Most iterations per eigenvalue.
 const MAX_STEPS_PER_VALUE: usize = 30;
 
 /// A real Schur form: `z t zᵀ` is the matrix. `z` has no rows unless it is wanted.
 pub(in crate::kernels::linalg) struct RealSchur {
-    pub(in crate::kernels::linalg) t: DMatrix<f64>,
-    pub(in crate::kernels::linalg) z: DMatrix<f64>,
+    pub(in crate::kernels::linalg) t: Matrix<f64>,
+    pub(in crate::kernels::linalg) z: Matrix<f64>,
     /// Whether all of `t` is computed, not only its diagonal blocks.
     pub(super) full: bool,
 }
@@ -26,7 +25,7 @@ pub(in crate::kernels::linalg) struct RealSchur {
 impl RealSchur {
     /// The Schur form of a finite matrix; without `full`, only the diagonal blocks and no vectors.
     /// `None` without convergence.
-    pub(in crate::kernels::linalg) fn of(a: DMatrix<f64>, full: bool) -> Option<RealSchur> {
+    pub(in crate::kernels::linalg) fn of(a: Matrix<f64>, full: bool) -> Option<RealSchur> {
         let (z, t) = reduce(a).into_q_h(full);
         let mut form = RealSchur { t, z, full };
         form.iterate().then_some(form)
@@ -145,7 +144,7 @@ impl RealSchur {
     /// The eigenvalues, in diagonal order.
     pub(super) fn values(&self) -> Vec<Complex128> {
         let (t, n) = (&self.t, self.t.nrows());
-        let mut out: Vec<Complex128> = t.diagonal().iter().map(|&x| x.into()).collect();
+        let mut out: Vec<Complex128> = t.diagonal().map(Complex128::from).collect();
         for k in 1..n {
             if t[(k, k - 1)] != 0.0 {
                 let im = t[(k, k - 1)].abs().sqrt() * t[(k - 1, k)].abs().sqrt();

@@ -310,10 +310,17 @@ impl OpDecl {
         self.facts.namespaces == ["Tensor"]
     }
 
+    /// The names of its functions in `_core`.
+    pub fn functions(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let own = self.facts.core_function.unwrap_or(self.name);
+        std::iter::once(own).chain(self.facts.aliases.iter().copied())
+    }
+
     /// Whether it is a method of its first parameter.
     pub fn takes_tensor(&self) -> bool {
         let first = self.params.first().map(|p| p.kind);
-        matches!(first, Some(Kind::Tensor | Kind::Operand)) && !self.facts.attribute
+        let hidden = self.facts.attribute || self.facts.no_method;
+        matches!(first, Some(Kind::Tensor | Kind::Operand)) && !hidden
     }
 
     /// How many arguments may be positional.

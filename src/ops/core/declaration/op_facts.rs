@@ -27,6 +27,10 @@ pub struct Facts {
     pub numpy: &'static [&'static str],
     /// The namespaces of the function: `"linalg"`, `"nn.functional"`; `""` or no entry for the root.
     pub namespaces: &'static [&'static str],
+    /// The name of its function in `_core`, where the public function of its own name is written in Python.
+    pub core_function: Option<&'static str>,
+    /// Whether tensors have no method of it: what they have under its name is written in Python, or nothing.
+    pub no_method: bool,
     /// Whether it has no derivative.
     pub constant: bool,
     /// Whether there is an in-place method.
@@ -112,6 +116,8 @@ impl Facts {
         aliases: &[],
         numpy: &[],
         namespaces: &[],
+        core_function: None,
+        no_method: false,
         constant: false,
         in_place: false,
         in_place_aliases: &[],
@@ -150,6 +156,16 @@ impl Facts {
     /// Sets [`namespaces`](Self::namespaces).
     pub const fn namespace(self, spaces: &'static [&'static str]) -> Facts {
         Facts { namespaces: spaces, ..self }
+    }
+
+    /// Sets [`core_function`](Self::core_function).
+    pub const fn core_function(self, name: &'static [&'static str]) -> Facts {
+        Facts { core_function: first(name), ..self }
+    }
+
+    /// Sets [`no_method`](Self::no_method).
+    pub const fn no_method(self, _: &'static [&'static str]) -> Facts {
+        Facts { no_method: true, ..self }
     }
 
     /// Sets [`attribute`](Self::attribute).

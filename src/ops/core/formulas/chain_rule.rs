@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::array::Layout;
 use crate::error::Result;
 use crate::graph::{Context, Rule};
-use crate::kernels::elementwise::{BackwardCall, In, LoopTable, apply};
+use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, SmallCall, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::core::symbolic;
 use crate::ops::core::symbolic::Symbol;
@@ -92,18 +92,15 @@ impl Rule<Tensor> for Elementwise {
         // The last derivative may consume the gradient's buffer. Those with an accumulated sum to add to need no memory.
         let may_consume = |&i: &usize| cx.wants(i) && !(plain && cx.partial_sum(i).is_some());
         let last = (0..self.by.len()).rev().find(may_consume);
-        let mut small = match g.flat() {
-            flat if !plain || flat.is_some() => BackwardCall::new(flat.filter(|_| plain)),
-            _ => BackwardCall::repeated(g.repeated()),
-        };
-        self.fill_small(cx, &mut small);
+        let small = if plain { self.small_call(cx, g) } else { None };
+        let small = small.as_ref();
         let mut operands = None;
         let mut any_given = false;
         for (i, derivative) in self.by.iter().enumerate() {
-            if Some(i) == last || !cx.wants(i) || self.add_to_sum(cx, i, g, &small) {
+            if Some(i) == last || !cx.wants(i) || self.add_to_sum(cx, i, g, small) {
                 continue;
             }
-            let gradient = match self.compute_small(i, g, &small) {
+            let gradient = match self.compute_small(i, g, small) {
                 Some(gradient) => gradient,
                 None => self.compute(cx, derivative, g.clone(), &mut operands)?,
             };
@@ -111,10 +108,10 @@ impl Rule<Tensor> for Elementwise {
             any_given = true;
         }
         match last {
-            Some(i) if any_given && self.add_to_sum(cx, i, g, &small) => Ok(()),
-            Some(i) if self.overwrite_small(i, g, &small) => cx.give_from(i, grad_slot),
+            Some(i) if any_given && self.add_to_sum(cx, i, g, small) => Ok(()),
+            Some(i) if self.overwrite_small(i, g, small) => cx.give_from(i, grad_slot),
             Some(i) => {
-                let mut gradient = self.compute_small(i, g, &small);
+                let mut gradient = self.compute_small(i, g, small);
                 if gradient.is_some() {
                     return cx.give_from(i, &mut gradient);
                 }
@@ -152,9 +149,12 @@ impl Elementwise {
         })
     }
 
-    /// The indices of a derivative's operands among the inputs of [`Small`], of which 0 is the gradient.
+    /// The indices of a derivative's operands among those of [`small_call`](Self::small_call), of which 0 is the gradient.
     #[inline(always)]
-    fn input_numbers(&self, uses: &'static [Source]) -> impl Iterator<Item = usize> {
+    fn operand_numbers(
+        &self,
+        uses: &'static [Source],
+    ) -> impl Iterator<Item = usize> + Clone + use<> {
         let saves = self.saves;
         uses.iter().map(move |&source| match source {
             Source::Grad => 0,
@@ -162,24 +162,39 @@ impl Elementwise {
         })
     }
 
-    /// Fills in the saved operands that are contiguous and of an unchanged version; the others stay absent.
+    /// The small call of the derivatives: the gradient, and the saved operands that are contiguous and of an unchanged version;
+    /// the others are absent. None if the gradient does not fit.
     #[inline(always)]
-    fn fill_small<'c: 'f, 'f>(&self, cx: &Context<'c, Tensor>, small: &mut BackwardCall<'f>) {
-        if !small.is_open() {
-            return;
+    fn small_call<'c: 'f, 'f>(
+        &self,
+        cx: &Context<'c, Tensor>,
+        g: &'f Tensor,
+    ) -> Option<SmallCall<'f>> {
+        let mut call = SmallCall::new(g.dtype(), g.size())?;
+        let gradient = match g.flat() {
+            Some(flat) => FlatOperand::Elements(flat),
+            None => FlatOperand::Repeated(g.repeated()?),
+        };
+        if !call.set(0, gradient) {
+            return None;
         }
         for k in 0..self.saves.len() {
             if let Some(saved) = cx.payload(k) {
-                if let Some((storage, run, dtype)) = saved.run() {
-                    small.elements(k + 1, storage, run, dtype);
+                if let Some((storage, run, dtype)) = saved.run()
+                    && let Some(run) = Flat::run(storage, run, dtype)
+                {
+                    call.set(k + 1, FlatOperand::Elements(run));
                 }
             } else if let Some(number) = cx.number(k) {
-                small.number(k + 1, number);
+                call.set(k + 1, FlatOperand::Float(number));
             }
         }
         for (k, i) in (self.saves.len()..cx.saved_count()).enumerate() {
-            small.param(k, cx.number(i));
+            if !call.set_param(k, cx.number(i)?) {
+                return None;
+            }
         }
+        Some(call)
     }
 
     /// Fast path: adds the gradient of operand `i` to its accumulated sum in place; false if the loop is not small.
@@ -189,16 +204,16 @@ impl Elementwise {
         cx: &mut Context<'_, Tensor>,
         i: usize,
         g: &Tensor,
-        small: &BackwardCall<'_>,
+        small: Option<&SmallCall<'_>>,
     ) -> bool {
-        let Some(sum) = cx.partial_sum(i).filter(|_| small.is_open()) else { return false };
+        let (Some(sum), Some(small)) = (cx.partial_sum(i), small) else { return false };
         let fits = sum.layout().same_dims(g.layout()) && sum.storage().is_reusable();
         let Some(target) = sum.flat().filter(|_| fits) else { return false };
         match &self.by[i] {
             Derivative::Identity => small.add_first(target, symbolic::add_loops()),
             Derivative::Zero => false,
             Derivative::Formula { uses, table, .. } => {
-                small.add(table, self.input_numbers(uses), target, symbolic::add_loops())
+                small.add(table, self.operand_numbers(uses), target, symbolic::add_loops())
             }
         }
     }
@@ -206,30 +221,31 @@ impl Elementwise {
     /// Fast path: the gradient of operand `i` in new memory; `None` if the loop is not small. If all inputs are stride-0 (as
     /// below a sum), computes one element and expands it.
     #[inline(never)]
-    fn compute_small(&self, i: usize, g: &Tensor, small: &BackwardCall<'_>) -> Option<Tensor> {
-        let Derivative::Formula { uses, table, .. } = &self.by[i] else { return None };
-        if !small.is_open() {
+    fn compute_small(&self, i: usize, g: &Tensor, small: Option<&SmallCall<'_>>) -> Option<Tensor> {
+        let (Derivative::Formula { uses, table, .. }, Some(small)) = (&self.by[i], small) else {
             return None;
-        }
-        if small.is_one(self.input_numbers(uses)) {
+        };
+        if small.all_scalars(self.operand_numbers(uses)) {
             let out = Tensor::empty_as(&Layout::scalar(), g.dtype()).ok()?;
-            let done = small.write_one(table, self.input_numbers(uses), out.flat()?);
+            let done = small.write(table, self.operand_numbers(uses), out.flat()?);
             return done.then(|| out.into_layout(g.layout().with_offset(0)));
         }
         let out = Tensor::empty_as(g.layout(), g.dtype()).ok()?;
-        small.write(table, self.input_numbers(uses), out.flat()?).then_some(out)
+        small.write(table, self.operand_numbers(uses), out.flat()?).then_some(out)
     }
 
     /// Fast path: overwrites the output's gradient with that of operand `i`; false if its buffer is shared or the loop is
     /// not small.
     #[inline(always)]
-    fn overwrite_small(&self, i: usize, g: &Tensor, small: &BackwardCall<'_>) -> bool {
+    fn overwrite_small(&self, i: usize, g: &Tensor, small: Option<&SmallCall<'_>>) -> bool {
         match &self.by[i] {
             Derivative::Identity => true,
             Derivative::Zero => false,
             Derivative::Formula { uses, table, .. } => {
-                let exclusive = small.is_open() && g.is_plain() && g.storage().is_reusable();
-                exclusive && small.rewrite(table, self.input_numbers(uses))
+                let exclusive = g.is_plain() && g.storage().is_reusable();
+                small.is_some_and(|small| {
+                    exclusive && small.overwrite(table, self.operand_numbers(uses))
+                })
             }
         }
     }

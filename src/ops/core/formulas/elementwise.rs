@@ -6,7 +6,7 @@ use crate::array::{Layout, Storage, capture};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, apply, apply_flat};
+use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, SmallCall, apply};
 use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
@@ -14,6 +14,7 @@ use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::op_facts::IntegerPromotion;
 use crate::ops::core::symbolic::Symbol;
+use crate::tensor;
 use crate::tensor::{Edge, Tensor};
 
 /// A borrowed operand: a tensor or a scalar.
@@ -35,6 +36,12 @@ impl<'a> From<&'a Operand> for OperandRef<'a> {
 }
 
 impl<'a> OperandRef<'a> {
+    /// The number of elements.
+    #[inline]
+    pub(crate) fn size(self) -> usize {
+        self.tensor().map_or(1, Tensor::size)
+    }
+
     pub(in crate::ops::core) fn tensor(self) -> Option<&'a Tensor> {
         match self {
             OperandRef::Tensor(t) => Some(t),
@@ -42,15 +49,9 @@ impl<'a> OperandRef<'a> {
         }
     }
 
-    /// The operand of a small contiguous call; `None` if it is strided or too large.
+    /// The operand of a small contiguous call, if it is no strided tensor. A tensor is known to have `n` elements.
     #[inline(always)]
-    pub(in crate::ops) fn flat(self) -> Option<FlatOperand<'a>> {
-        self.flat_of(self.tensor().map_or(0, Tensor::size))
-    }
-
-    /// [`flat`](Self::flat) for an operand that is known to have `n` elements or to be a scalar.
-    #[inline(always)]
-    pub(super) fn flat_of(self, n: usize) -> Option<FlatOperand<'a>> {
+    pub(in crate::ops) fn flat(self, n: usize) -> Option<FlatOperand<'a>> {
         match self {
             OperandRef::Tensor(t) if t.is_contiguous() => {
                 Flat::run(t.storage(), (t.layout().offset(), n), t.dtype())
@@ -216,7 +217,8 @@ impl Elementwise {
         } else {
             Tensor::empty(layout.dims(), out_dtype)?
         };
-        if !self.run_contiguous(&operands, &out, layout.numel(), params) {
+        let target = Flat::run(out.storage(), (0, layout.numel()), out_dtype);
+        if !target.is_some_and(|out| self.run_flat::<N>(&operands, dtype, out, params)) {
             apply(self.forward, &operands.map(OperandRef::input), out.view_mut(), params);
         }
         let tensors = || operands.iter().filter_map(|operand| operand.tensor());
@@ -254,24 +256,24 @@ impl Elementwise {
         Ok(None)
     }
 
-    /// Fast path for few contiguous elements, without a loop plan; returns whether it applied.
-    #[inline]
-    fn run_contiguous<const N: usize>(
+    /// Fast path for few contiguous elements of one dtype, without a loop plan; returns whether it applied. There are at most
+    /// `N` operands.
+    #[inline(always)]
+    pub(in crate::ops) fn run_flat<const N: usize>(
         &self,
-        operands: &[OperandRef<'_>; N],
-        out: &Tensor,
-        n: usize,
+        operands: &[OperandRef<'_>],
+        dtype: DType,
+        out: Flat<'_>,
         params: &[f64],
     ) -> bool {
-        let Some(target) = Flat::run(out.storage(), (0, n), out.dtype()) else {
-            return false;
-        };
-        let mut ins = [FlatOperand::Int(0); N];
-        for (input, operand) in ins.iter_mut().zip(operands) {
-            let Some(flat) = operand.flat_of(n) else { return false };
-            *input = flat;
+        let Some(mut call) = SmallCall::<N>::new(dtype, out.len()) else { return false };
+        for (k, operand) in operands.iter().enumerate() {
+            if !operand.flat(out.len()).is_some_and(|flat| call.set(k, flat)) {
+                return false;
+            }
         }
-        apply_flat(self.forward, &ins, target, params)
+        let params_fit = params.iter().enumerate().all(|(k, &param)| call.set_param(k, param));
+        params_fit && call.write_inlined(self.forward, 0..operands.len(), out)
     }
 
     #[inline]
@@ -313,16 +315,15 @@ impl Elementwise {
 /// Whether a tensor is a one-element argument of a function that is being traced.
 #[cold]
 fn is_traced_scalar(x: &Tensor) -> bool {
-    let input = capture::with_buffer(x.storage().ptr().addr(), |buffer| {
-        matches!(buffer.origin, capture::Origin::Input(_))
-    });
-    input == Some(true) && x.storage().nbytes() <= 8
+    x.storage().nbytes() <= 8 && capture::is_argument(x.storage().ptr().addr())
 }
 
 /// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.
 #[cold]
 fn refuse_traced_scalar(op: &'static str) {
-    launch::with_tracer(|tracer| tracer.refuse_number(op));
+    if let Some(tracer) = launch::tracer() {
+        tracer.refuse_number(op);
+    }
 }
 
 /// Applies a one-operand operation.
@@ -434,12 +435,22 @@ fn promote_with_scalar(
     }
 }
 
+impl Elementwise {
+    /// Applies an operation of one or two operands.
+    pub fn apply(&'static self, operands: &[OperandRef<'_>]) -> Result<Tensor> {
+        use OperandRef::{Scalar, Tensor};
+        match *operands {
+            [Tensor(x)] => unary(self, x),
+            [Tensor(a), Tensor(b)] => binary(self, a, b),
+            [Tensor(a), Scalar(b)] => binary_scalar(self, a, b),
+            [Scalar(a), Tensor(b)] => scalar_binary(self, a, b),
+            [Scalar(a), Scalar(b)] => binary_scalar(self, &tensor::Tensor::scalar(a), b),
+            _ => unreachable!("an operation of one or two operands"),
+        }
+    }
+}
+
 /// Applies a two-operand operation to tensors or scalars.
 pub fn binary_operands(op: &'static Elementwise, a: &Operand, b: &Operand) -> Result<Tensor> {
-    match (a, b) {
-        (Operand::Tensor(a), Operand::Tensor(b)) => binary(op, a, b),
-        (Operand::Tensor(a), Operand::Scalar(b)) => binary_scalar(op, a, *b),
-        (Operand::Scalar(a), Operand::Tensor(b)) => scalar_binary(op, *a, b),
-        (Operand::Scalar(a), Operand::Scalar(b)) => binary_scalar(op, &Tensor::scalar(*a), *b),
-    }
+    op.apply(&[OperandRef::from(a), OperandRef::from(b)])
 }

@@ -75,8 +75,8 @@ macro_rules! source {
     };
 }
 
-/// One derivative of an element-wise operation: `identity`, `zero`, or a kind of `loop_table!` and a formula that is linear
-/// in the gradient `g`. With a complex kind, the formula is the derivative of a holomorphic function times `g`; the gradient
+/// One derivative of an element-wise operation: `identity`, `zero`, or a domain and attributes of `loop_table!` and a formula
+/// that is linear in the gradient `g`. With the domain `complex`, the formula is the derivative of a holomorphic function times `g`; the gradient
 /// is then computed with conjugates, `conj(formula(conj g, …)) = g conj(f')`. `adjoint |g| formula` gives the gradient
 /// directly.
 #[macro_export]
@@ -84,24 +84,19 @@ macro_rules! source {
 macro_rules! derivative {
     (identity) => { $crate::ops::core::elementwise::Derivative::Identity };
     (zero) => { $crate::ops::core::elementwise::Derivative::Zero };
-    (complex $($text:tt)*) => { $crate::derivative!(@holomorphic complex $($text)*) };
-    (complex_ring $($text:tt)*) => { $crate::derivative!(@holomorphic complex_ring $($text)*) };
-    (complex_angles $($text:tt)*) => { $crate::derivative!(@holomorphic complex_angles $($text)*) };
-    (complex_wide $($text:tt)*) => { $crate::derivative!(@holomorphic complex_wide $($text)*) };
-    (complex_calls $($text:tt)*) => { $crate::derivative!(@holomorphic complex_calls $($text)*) };
     (adjoint |$($arg:ident),*| $body:expr) => {
-        $crate::derivative!(@formula complex_ring [$($arg),*] [] $body, stringify!($body))
+        $crate::derivative!(@formula [complex [ring]] [$($arg),*] [] $body, stringify!($body))
     };
-    (@holomorphic $kind:ident |$g:ident $(, $arg:ident)* $(; $($p:ident),*)?| $body:expr) => {
-        $crate::derivative!(@formula $kind [$g $(, $arg)*] [$($($p),*)?] { let $g = $g.conj(); ($body).conj() }, stringify!($body))
+    (complex $([$($attribute:ident),*])? |$g:ident $(, $arg:ident)* $(; $($p:ident),*)?| $body:expr) => {
+        $crate::derivative!(@formula [complex $([$($attribute),*])?] [$g $(, $arg)*] [$($($p),*)?] { let $g = $g.conj(); ($body).conj() }, stringify!($body))
     };
-    ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => {
-        $crate::derivative!(@formula $kind [$($arg),*] [$($($p),*)?] $body, stringify!($body))
+    (float $([$($attribute:ident),*])? |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => {
+        $crate::derivative!(@formula [float $([$($attribute),*])?] [$($arg),*] [$($($p),*)?] $body, stringify!($body))
     };
-    (@formula $kind:ident [$($arg:ident),*] [$($p:ident),*] $body:expr, $text:expr) => {{
+    (@formula [$($domain:tt)*] [$($arg:ident),*] [$($p:ident),*] $body:expr, $text:expr) => {{
         static TABLE: $crate::kernels::elementwise::LoopTable = $crate::kernels::elementwise::LoopTable {
             text: $text,
-            ..$crate::loop_table!($kind: |$($arg),* ; $($p),*| $body;)
+            ..$crate::loop_table!($($domain)*: |$($arg),* ; $($p),*| $body;)
         };
         fn symbolic(symbols: &[$crate::ops::core::symbolic::Symbol]) -> $crate::ops::core::symbolic::Symbol {
             #[allow(dead_code)]
@@ -128,7 +123,7 @@ macro_rules! derivative_sources {
     (identity) => { [] };
     (zero) => { [] };
     (adjoint |$($arg:ident),*| $body:expr) => { [$($crate::source!($arg)),*] };
-    ($kind:ident |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => { [$($crate::source!($arg)),*] };
+    ($domain:ident $([$($attribute:ident),*])? |$($arg:ident),* $(; $($p:ident),*)?| $body:expr) => { [$($crate::source!($arg)),*] };
 }
 
 /// The `Elementwise` statics and Rust functions without registry rows, for operations that another one dispatches to. The

@@ -15,10 +15,10 @@ use crate::ops::elementwise::unary::abs_;
 use crate::tensor::Tensor;
 
 /// `|a - b| <= atol + rtol |b|` where `b` is finite, or equality.
-static CLOSE: LoopTable = crate::loop_table!(mask: |a, b, rtol, atol| R::mask_or(
+static CLOSE: LoopTable = crate::loop_table!(float [memory_bound] -> mask: |a, b, rtol, atol| R::mask_or(
     R::mask_and((a - b).abs().le(b.abs() * rtol + atol), b.is_finite()),
     a.eq(b)
-); cheap; cost: 0.6;);
+); cost: 0.6;);
 
 /// `isclose` of floats of one dtype, in one pass.
 fn isclose_floats(a: &Tensor, b: &Tensor, [rtol, atol]: [f64; 2]) -> Result<Tensor> {

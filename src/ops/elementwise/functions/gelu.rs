@@ -7,8 +7,8 @@ use crate::tensor::Tensor;
 elementwise_specs! {
     /// `x` times the normal distribution function. Derivative: `g (cdf(x) + x pdf(x))`.
     fn gelu_exact(x) = GELU {
-        forward { float: |x| x * x.normal_cdf(); sixteen; cost: 2.5; }
-        by x { sixteen |g, x| g * (x.normal_cdf() + x * (x * x * -0.5).exp() * 0.3989422804014327) }
+        forward { float: |x| x * x.normal_cdf(); cost: 2.5; }
+        by x { float |g, x| g * (x.normal_cdf() + x * (x * x * -0.5).exp() * 0.3989422804014327) }
     }
     /// The tanh approximation of gelu. Derivative: that of the formula.
     fn gelu_tanh(x) = GELU_TANH {

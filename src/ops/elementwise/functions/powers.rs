@@ -9,8 +9,8 @@ use crate::ops::elementwise::unary::{RECIPROCAL, SQRT, SQUARE};
 elementwise_specs! {
     /// `x³`. Derivative: `3 g x²`.
     fn cube(x) = CUBE {
-        forward { complex_ring: |x| x * x * x; ints_wide: |x| x.wrapping_mul(x).wrapping_mul(x); cost: 0.3; }
-        by x { complex_ring |g, x| g * 3.0 * (x * x) }
+        forward { complex [ring]: |x| x * x * x; ints [avx2]: |x| x.wrapping_mul(x).wrapping_mul(x); cost: 0.3; }
+        by x { complex [ring] |g, x| g * 3.0 * (x * x) }
     }
 }
 

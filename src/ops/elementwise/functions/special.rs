@@ -11,18 +11,18 @@ elementwise_specs! {
     /// Derivative of `digamma`. Derivative: `g` times that of order 2.
     fn trigamma(x) = TRIGAMMA {
         forward { float: |x| x.trigamma(); cost: 2.9; }
-        by x { float_calls |g, x| g * x.polygamma(R::lit(2.0)) }
+        by x { float [calls] |g, x| g * x.polygamma(R::lit(2.0)) }
     }
     /// Derivative of order `b` of `digamma` at `a`. Derivative: `g` times that of order `b + 1`.
     fn polygamma_at(a, b) = POLYGAMMA {
-        forward { float_calls: |a, b| a.polygamma(b); cost: 60.0; }
-        by a { float_calls |g, a, b| g * a.polygamma(b + 1.0) }
+        forward { float [calls]: |a, b| a.polygamma(b); cost: 60.0; }
+        by a { float [calls] |g, a, b| g * a.polygamma(b + 1.0) }
         by b { zero }
     }
     /// Derivative of order `b` of `sinc` at `a`. Derivative: `g` times that of order `b + 1`.
     fn sinc_order(a, b) = SINC_ORDER {
-        forward { complex_calls: |a, b| a.sinc(b); cost: 60.0; }
-        by a { complex_calls |g, a, b| g * a.sinc(b + 1.0) }
+        forward { complex [exponential, calls]: |a, b| a.sinc(b); cost: 60.0; }
+        by a { complex [exponential, calls] |g, a, b| g * a.sinc(b + 1.0) }
         by b { zero }
     }
 }

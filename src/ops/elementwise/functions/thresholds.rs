@@ -22,22 +22,22 @@ pub(super) fn in_order(_: &[OperandRef<'_>], _: DType, range: &[f64]) -> Result<
 elementwise_specs! {
     /// `value` from `low` to `high`, else `x`, as it is where it is NaN. Derivative: 0 there, `g` elsewhere.
     fn outside(x; low = 0.0, high = 0.0, value = 0.0) = OUTSIDE {
-        forward { cheap: |x; low, high, value| R::select(R::mask_and(x.ge(low), x.le(high)), value, x); cost: 0.3; }
-        by x { cheap |g, x; low, high, _value| R::select(R::mask_and(x.ge(low), x.le(high)), R::lit(0.0), g) }
+        forward { float [memory_bound]: |x; low, high, value| R::select(R::mask_and(x.ge(low), x.le(high)), value, x); cost: 0.3; }
+        by x { float [memory_bound] |g, x; low, high, _value| R::select(R::mask_and(x.ge(low), x.le(high)), R::lit(0.0), g) }
     }
     /// `x` without its part between `low` and `high`. Derivative: `g` outside of them, 0 elsewhere.
     fn shrunk(x; low = 0.0, high = 0.0, value = 0.0) = SHRUNK {
-        forward { cheap: |x; low, high, _value| {
+        forward { float [memory_bound]: |x; low, high, _value| {
             let raised = R::select(x.lt(low), low, x);
             x - R::select(raised.gt(high), high, raised)
         }; cost: 0.3; }
-        by x { cheap |g, x; low, high, _value| R::select(R::mask_or(x.lt(low), x.gt(high)), g, R::lit(0.0)) }
+        by x { float [memory_bound] |g, x; low, high, _value| R::select(R::mask_or(x.lt(low), x.gt(high)), g, R::lit(0.0)) }
     }
     /// `a` above zero, `b a` elsewhere. Derivatives: `g`, or `g b` and `g a`.
     fn weighted_below(a, b) = WEIGHTED_BELOW {
-        forward { cheap: |a, b| R::select(a.gt(R::lit(0.0)), a, b * a); cost: 0.3; }
-        by a { cheap |g, a, b| R::select(a.gt(R::lit(0.0)), g, g * b) }
-        by b { cheap |g, a| R::select(a.gt(R::lit(0.0)), R::lit(0.0), g * a) }
+        forward { float [memory_bound]: |a, b| R::select(a.gt(R::lit(0.0)), a, b * a); cost: 0.3; }
+        by a { float [memory_bound] |g, a, b| R::select(a.gt(R::lit(0.0)), g, g * b) }
+        by b { float [memory_bound] |g, a| R::select(a.gt(R::lit(0.0)), R::lit(0.0), g * a) }
     }
 }
 

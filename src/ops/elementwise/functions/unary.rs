@@ -4,7 +4,7 @@ elementwise! { family "elementwise" [in_place];
     [numpy("absolute"), aliases("absolute")]
     fn abs_(x) = ABS {
         complex |x| crate::ops::elementwise::complex::complex_abs(x[0]);
-        forward { float: |x| x.abs(); ints_wide: |x| if x < 0 { x.wrapping_neg() } else { x }; bool: |x| x; cost: 0.3; }
+        forward { float: |x| x.abs(); ints [avx2]: |x| if x < 0 { x.wrapping_neg() } else { x }; bool: |x| x; cost: 0.3; }
         by x { float |g, x| g * x.sign() }
     }
     /// Sign: -1, 0 or 1; NaN for NaN; a complex number over its absolute value, and 0 for 0. Derivative: zero, and of complex numbers that of the quotient.
@@ -17,8 +17,8 @@ elementwise! { family "elementwise" [in_place];
     /// Square, `x²`. Derivative: `2 g x`.
     [numpy("square")]
     fn square(x) = SQUARE {
-        forward { complex_ring: |x| x * x; ints_wide: |x| x.wrapping_mul(x); cost: 0.3; }
-        by x { complex_ring |g, x| g * 2.0 * x }
+        forward { complex [ring]: |x| x * x; ints [avx2]: |x| x.wrapping_mul(x); cost: 0.3; }
+        by x { complex [ring] |g, x| g * 2.0 * x }
     }
     /// Square root; NaN below zero. Derivative: `g / (2 y)`, infinite at 0.
     [numpy("sqrt")]
@@ -34,74 +34,74 @@ elementwise! { family "elementwise" [in_place];
     /// Cube root. Derivative: `g / (3 y²)`.
     [numpy("cbrt")]
     fn cbrt(x) = CBRT {
-        forward { float: |x| x.cbrt(); sixteen; cost: 2.0; }
+        forward { float: |x| x.cbrt(); cost: 2.0; }
         by x { float |g, y| g / (y * y * 3.0) }
     }
     /// Reciprocal, `1 / x`; integers become float64. Derivative: `-g y²`.
     [numpy("reciprocal"), float64]
     fn reciprocal(x) = RECIPROCAL {
         forward { complex: |x| x.recip(); cost: 0.5; }
-        by x { complex_ring |g, y| -g * y * y }
+        by x { complex [ring] |g, y| -g * y * y }
     }
     /// Exponential. Derivative: `g y`.
     [numpy("exp")]
     fn exp(x) = EXP {
-        forward { complex_angles: |x| x.exp(); sixteen; eight exp; cost: 0.75; }
-        by x { complex_ring |g, y| g * y }
+        forward { complex [exponential]: |x| x.exp(); cost: 0.75; }
+        by x { complex [ring] |g, y| g * y }
     }
     /// `2^x`. Derivative: `g y ln 2`.
     [numpy("exp2")]
     fn exp2(x) = EXP2 {
-        forward { complex_angles: |x| x.exp2(); cost: 0.75; }
-        by x { complex_ring |g, y| g * y * std::f64::consts::LN_2 }
+        forward { complex [exponential]: |x| x.exp2(); cost: 0.75; }
+        by x { complex [ring] |g, y| g * y * std::f64::consts::LN_2 }
     }
     /// `e^x - 1`, accurate near zero. Derivative: `g e^x`.
     [numpy("expm1")]
     fn expm1(x) = EXPM1 {
-        forward { complex_angles: |x| x.expm1(); cost: 1.5; }
-        by x { complex_angles |g, x| g * x.exp() }
+        forward { complex [exponential]: |x| x.expm1(); cost: 1.5; }
+        by x { complex [exponential] |g, x| g * x.exp() }
     }
     /// Natural logarithm. Derivative: `g / x`.
     [numpy("log")]
     fn log(x) = LOG {
-        forward { complex: |x| x.ln(); sixteen; cost: 1.0; }
+        forward { complex: |x| x.ln(); cost: 1.0; }
         by x { complex |g, x| g / x }
     }
     /// Logarithm to base 2. Derivative: `g / (x ln 2)`.
     [numpy("log2")]
     fn log2(x) = LOG2 {
-        forward { complex: |x| x.log2(); sixteen; cost: 1.0; }
+        forward { complex: |x| x.log2(); cost: 1.0; }
         by x { complex |g, x| g / (x * std::f64::consts::LN_2) }
     }
     /// Logarithm to base 10. Derivative: `g / (x ln 10)`.
     [numpy("log10")]
     fn log10(x) = LOG10 {
-        forward { complex: |x| x.log10(); sixteen; cost: 1.4; }
+        forward { complex: |x| x.log10(); cost: 1.4; }
         by x { complex |g, x| g / (x * std::f64::consts::LN_10) }
     }
     /// `ln(1 + x)`, accurate near zero. Derivative: `g / (1 + x)`.
     [numpy("log1p")]
     fn log1p(x) = LOG1P {
-        forward { complex: |x| x.log1p(); sixteen; cost: 1.5; }
+        forward { complex: |x| x.log1p(); cost: 1.5; }
         by x { complex |g, x| g / (1.0 + x) }
     }
     /// Sine. Derivative: `g cos x`.
     [numpy("sin")]
     fn sin(x) = SIN {
-        forward { complex_wide: |x| x.sin(); cost: 1.4; }
-        by x { complex_wide |g, x| g * x.cos() }
+        forward { complex [exponential, angles]: |x| x.sin(); cost: 1.4; }
+        by x { complex [exponential, angles] |g, x| g * x.cos() }
     }
     /// Cosine. Derivative: `-g sin x`.
     [numpy("cos")]
     fn cos(x) = COS {
-        forward { complex_wide: |x| x.cos(); cost: 1.4; }
-        by x { complex_wide |g, x| -g * x.sin() }
+        forward { complex [exponential, angles]: |x| x.cos(); cost: 1.4; }
+        by x { complex [exponential, angles] |g, x| -g * x.sin() }
     }
     /// Tangent. Derivative: `g (1 + y²)`.
     [numpy("tan")]
     fn tan(x) = TAN {
-        forward { complex_wide: |x| x.tan(); cost: 1.6; }
-        by x { complex_ring |g, y| g * (1.0 + y * y) }
+        forward { complex [exponential, angles]: |x| x.tan(); cost: 1.6; }
+        by x { complex [ring] |g, y| g * (1.0 + y * y) }
     }
     /// Inverse sine. Derivative: `g / sqrt(1 - x²)`.
     [numpy("arcsin"), aliases("asin")]
@@ -124,20 +124,20 @@ elementwise! { family "elementwise" [in_place];
     /// Hyperbolic sine. Derivative: `g cosh x`.
     [numpy("sinh")]
     fn sinh(x) = SINH {
-        forward { complex_angles: |x| x.sinh(); sixteen; cost: 1.6; }
-        by x { complex_angles |g, x| g * x.cosh() }
+        forward { complex [exponential]: |x| x.sinh(); cost: 1.6; }
+        by x { complex [exponential] |g, x| g * x.cosh() }
     }
     /// Hyperbolic cosine. Derivative: `g sinh x`.
     [numpy("cosh")]
     fn cosh(x) = COSH {
-        forward { complex_angles: |x| x.cosh(); sixteen; cost: 1.1; }
-        by x { complex_angles |g, x| g * x.sinh() }
+        forward { complex [exponential]: |x| x.cosh(); cost: 1.1; }
+        by x { complex [exponential] |g, x| g * x.sinh() }
     }
     /// Hyperbolic tangent. Derivative: `g (1 - y²)`.
     [numpy("tanh")]
     fn tanh(x) = TANH {
-        forward { complex_angles: |x| x.tanh(); cost: 1.1; }
-        by x { complex_ring |g, y| g * (1.0 - y * y) }
+        forward { complex [exponential]: |x| x.tanh(); cost: 1.1; }
+        by x { complex [ring] |g, y| g * (1.0 - y * y) }
     }
     /// Inverse hyperbolic sine. Derivative: `g / sqrt(x² + 1)`.
     [numpy("arcsinh"), aliases("asinh")]
@@ -166,13 +166,13 @@ elementwise! { family "elementwise" [in_place];
     /// Complementary error function, `1 - erf(x)`. Derivative: `-g 2/sqrt(pi) e^(-x²)`.
     [numpy("scipy.special.erfc")]
     fn erfc(x) = ERFC {
-        forward { float: |x| x.erfc(); sixteen; cost: 2.5; }
+        forward { float: |x| x.erfc(); cost: 2.5; }
         by x { float |g, x| g * (-(x * x)).exp() * -std::f64::consts::FRAC_2_SQRT_PI }
     }
     /// Inverse error function. Derivative: `g sqrt(pi)/2 e^(y²)`.
     [numpy("scipy.special.erfinv")]
     fn erfinv(x) = ERFINV {
-        forward { float_ends: |x| x.erfinv(); cost: 3.0; }
+        forward { float [ends]: |x| x.erfinv(); cost: 3.0; }
         by x { float |g, y| g * (y * y).exp() * 0.886226925452758 }
     }
     /// Logarithm of the absolute value of the gamma function. Derivative: `g digamma(x)`.
@@ -227,8 +227,8 @@ elementwise! { family "elementwise" [in_place];
     /// `sin(pi x) / (pi x)`, 1 at 0. Derivative: `g` times that of the next order, finite at 0 for every order.
     [numpy("sinc"), float64]
     fn sinc(x) = SINC {
-        forward { complex_wide: |x| R::select(x.eq(R::lit(0.0)), R::lit(1.0), (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI)); cost: 2.0; }
-        by x { complex_calls |g, x| g * x.sinc(R::lit(1.0)) }
+        forward { complex [exponential, angles]: |x| R::select(x.eq(R::lit(0.0)), R::lit(1.0), (x * std::f64::consts::PI).sin() / (x * std::f64::consts::PI)); cost: 2.0; }
+        by x { complex [exponential, calls] |g, x| g * x.sinc(R::lit(1.0)) }
     }
 }
 

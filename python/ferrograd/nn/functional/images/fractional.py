@@ -1,4 +1,4 @@
-"""Pooling over windows whose places are drawn at random.
+"""Pooling over windows at random positions.
 
 Invariant: of equal elements in a window, the first in memory is the largest.
 """
@@ -24,12 +24,12 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Any = None,
 ) -> Any:
-    """Largest element of windows that begin at random places, which never fall along an axis.
+    """Largest element of windows with random start positions, which increase along each axis.
 
     Shapes: (N, C, H, W) or (C, H, W) to `output_size`, or to `output_ratio` of the input's. With
-    `return_indices`, also their places in the flattened image. The numbers that place the windows
-    are uniform in [0, 1), (N, C, 2): of columns, then of rows. Derivative: `g` to the largest, the
-    first of equals. Source: Graham, Fractional Max-Pooling, 2014.
+    `return_indices`, also their indices in the flattened image. The random samples are uniform in
+    [0, 1), (N, C, 2): for columns, then for rows. Derivative: `g` for the largest element, the
+    first of equal ones. Source: Graham, Fractional Max-Pooling, 2014.
     Errors: `ArgumentError` for neither or both of size and ratio, `ShapeError` for windows that do
     not fit.
 
@@ -51,7 +51,7 @@ def fractional_max_pool3d(
 ) -> Any:
     """As `fractional_max_pool2d`, of volumes (N, C, D, H, W) or (C, D, H, W).
 
-    The random numbers are (N, C, 3): of planes, rows and columns.
+    The random samples are (N, C, 3): for planes, rows and columns.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.fractional_max_pool3d(fg.ones(1, 1, 5, 5, 5), 2, output_ratio=0.5).shape
@@ -81,7 +81,7 @@ def _pooled(
         raise ShapeError(
             f"{op}: random numbers of shape {tuple(drawn.shape)}; give {(*rows, axes)}"
         )
-    # PyTorch has the number of columns first where there are two.
+    # For two axes, PyTorch has the sample of columns first.
     order = range(axes) if axes == 3 else (1, 0)
     flat = creation.zeros((*rows, *(1,) * (2 * axes)), dtype="int64")
     for axis, (n, o, w, place) in enumerate(zip(spans, outs, windows, order, strict=True)):
@@ -101,7 +101,7 @@ def _pooled(
 
 
 def checked_sizes(op: str, axes: int, size: Any, ratio: Any, spans: list[int] | None) -> Any:
-    """The numbers of windows, from their size or from a ratio of the axes."""
+    """The numbers of windows, from the output size or from a ratio of the axes."""
     if (size is None) == (ratio is None):
         raise ArgumentError(
             f"{op}: output_size={size!r} and output_ratio={ratio!r}; give one of them"
@@ -115,7 +115,7 @@ def checked_sizes(op: str, axes: int, size: Any, ratio: Any, spans: list[int] | 
 
 
 def _starts(sample: Tensor, span: int, count: int, window: int) -> Tensor:
-    """Where the windows along an axis begin: (N, C, count); the last one ends with the axis."""
+    """The starts of the windows along an axis: (N, C, count); the last one ends with the axis."""
     step = (span - window) / (count - 1) if count > 1 else 0.0
     begun = creation.arange(count, dtype=sample.dtype) + sample
     starts = _core.floor(begun * step) - _core.floor(sample * step)

@@ -1,7 +1,7 @@
-"""Pooling that the core does not have by itself.
+"""Pooling functions that are not operations of the core.
 
-Each is an operation of the core on another shape, or a choice of elements. Invariant: sequences are
-images of one line.
+Each is an operation of the core on another shape, or a selection of elements. Invariant: sequences
+are images with one row.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
 def adaptive_max_pool1d(x: Any, output_size: Sizes, return_indices: bool = False) -> Any:
     """Largest elements of the windows that divide the last axis into `output_size` parts.
 
-    With `return_indices`, also their places. dx = `g` to the largest, the first of equals.
+    With `return_indices`, also their indices. dx = `g` for the largest element, the first of equal
+    ones.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.adaptive_max_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()
@@ -94,8 +95,8 @@ def adaptive_max_pool1d(x: Any, output_size: Sizes, return_indices: bool = False
 def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
     """Largest elements of the windows that divide the last two axes into `output_size` parts.
 
-    With `return_indices`, also their places in the flattened plane. dx = `g` to the largest, the
-    first of equals.
+    With `return_indices`, also their indices in the flattened plane. dx = `g` for the largest
+    element, the first of equal ones.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.adaptive_max_pool2d(fg.ones(1, 3, 8, 9), (4, None)).shape
@@ -159,7 +160,7 @@ def _places(sizes: list[int], counts: list[int]) -> np.ndarray:
 
 
 def _parts(length: int, count: int) -> np.ndarray:
-    """The elements of each part, shorter ones with their first element repeated in front."""
+    """The elements of each part; shorter parts repeat their first element."""
     if count < 1:
         raise ArgumentError(f"adaptive_max_pool: an output size of {count}; give at least 1")
     starts = np.arange(count) * length // count

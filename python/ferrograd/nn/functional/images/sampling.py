@@ -1,6 +1,6 @@
-"""Places between the elements of images and volumes.
+"""Sampling of images and volumes at positions between their elements.
 
-Invariant: a place is a number from -1 to 1 along each axis, the last axis first.
+Invariant: a position has a number from -1 to 1 for each axis, the last axis first.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ferrograd.errors import ShapeError
 
 
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The places to which affine maps (N, 2, 3) take the elements of images of size (N, C, H, W).
+    """The positions of the elements of images of size (N, C, H, W) after affine maps (N, 2, 3).
 
-    Maps (N, 3, 4) and sizes (N, C, D, H, W) are volumes'. The result is (N, H, W, 2) or
-    (N, D, H, W, 3), as `grid_sample` takes it. With `align_corners`, -1 and 1 are the first and
-    last elements, else the outer edges. Errors: `ShapeError` for others.
+    For volumes, pass maps (N, 3, 4) and sizes (N, C, D, H, W). The result is (N, H, W, 2) or (N, D,
+    H, W, 3), for `grid_sample`. With `align_corners`, -1 and 1 are the first and last elements,
+    else the outer edges. Errors: `ShapeError` for others.
 
     >>> import ferrograd as fg
     >>> theta = fg.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
@@ -40,7 +40,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
 
 
 def _elements(count: int, corners: bool) -> np.ndarray:
-    """Where the elements of an axis lie between -1 and 1."""
+    """The positions of the elements of an axis, between -1 and 1."""
     if corners:
         return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
     return (2 * np.arange(count) + 1) / count - 1

@@ -1,6 +1,6 @@
-"""Largest elements put back where they came from.
+"""Unpooling: moves largest elements back to their positions.
 
-Invariant: what no place names is zero.
+Invariant: other elements are zero.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def max_unpool1d(
     padding: Sizes = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """The elements of (N, C, L) at the places that `max_pool1d` returned, zeros elsewhere.
+    """The elements of (N, C, L) at the indices from `max_pool1d`, zeros elsewhere.
 
-    The length is that from which windows of these options come, or the last of `output_size`.
-    Derivative: `g` at the places. Errors: `ShapeError` for places or sizes that do not fit.
+    The length follows from the window options, or is the last of `output_size`. Derivative: `g` at
+    the indices. Errors: `ShapeError` for indices or sizes that do not fit.
 
     >>> import ferrograd as fg
     >>> F = fg.nn.functional
@@ -78,7 +78,7 @@ def max_unpool2d(
     padding: Sizes = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """The elements of (N, C, H, W) at the places that `max_pool2d` returned; as `max_unpool1d`.
+    """The elements of (N, C, H, W) at the indices from `max_pool2d`; as `max_unpool1d`.
 
     >>> import ferrograd as fg
     >>> F = fg.nn.functional
@@ -97,7 +97,7 @@ def max_unpool3d(
     padding: Sizes = 0,
     output_size: Any = None,
 ) -> Tensor:
-    """The elements of (N, C, D, H, W) at the places of `max_pool3d`; as `max_unpool1d`.
+    """The elements of (N, C, D, H, W) at the indices from `max_pool3d`; as `max_unpool1d`.
 
     >>> import ferrograd as fg
     >>> F = fg.nn.functional

@@ -42,14 +42,14 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """Resizes the axes behind (N, C): to `size`, or by `scale_factor`.
+    """Resizes the axes after (N, C): to `size`, or by `scale_factor`.
 
     `mode` is "nearest", "nearest-exact", "linear" (N, C, L), "bilinear" or "bicubic" (N, C, H, W),
     "trilinear" (N, C, D, H, W) or "area". With `align_corners` the first and last elements keep
-    their places, else the outer edges of the elements do. With `antialias` ("bilinear", "bicubic")
-    an element of a smaller image is a mean over all that it covers. Derivative: the transposed
-    weights of `g`. Errors: `ArgumentError` for both or neither of size and factor, and for a mode
-    that does not fit.
+    their positions, else the outer edges of the elements do. With `antialias` ("bilinear",
+    "bicubic") an element of a smaller image is a weighted mean of all elements that it covers.
+    Derivative: the transposed weights of `g`. Errors: `ArgumentError` for both or neither of size
+    and factor, and for a mode that does not fit.
 
     >>> import ferrograd as fg
     >>> x = fg.tensor([[[0.0, 1.0]]])
@@ -87,9 +87,9 @@ upsample = interpolate
 
 
 def _order(given: list[int], sizes: list[int]) -> list[int]:
-    """The axes by their turn: what becomes smaller first, then what becomes larger.
+    """The order of the axes: first those that become smaller, then those that become larger.
 
-    Of those the last axis comes first: its elements are picked one by one, before there are more.
+    Of the latter, the last axis comes first, because its elements are gathered one by one.
     """
     axes = range(len(given))
     first = [k + 2 for k in axes if sizes[k] <= given[k]]
@@ -145,9 +145,9 @@ def _nearest(old: int, new: int, scale: float, exact: bool) -> np.ndarray:
 
 
 def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
-    """Weights (new, old) of elements around the places of new ones, as wide as these are.
+    """Weights (new, old) of the elements around new positions, as wide as the new elements.
 
-    Triangles, or cubic convolution with the factor -0.5, cut off at the borders; rows sum to 1.
+    Triangles, or cubic convolution with the factor -0.5, cut at the borders; rows sum to 1.
     """
     wide = max(scale, 1.0)
     reach = (2 if cubic else 1) * wide

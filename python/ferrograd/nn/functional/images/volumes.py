@@ -40,8 +40,8 @@ def max_pool3d(
 ) -> Any:
     """Largest element of windows over the last three axes of (N, C, D, H, W) or (C, D, H, W).
 
-    With `return_indices`, also their places in the flattened volume. Derivative: `g` to the
-    largest, the first of equals. Errors: `ShapeError` for other shapes.
+    With `return_indices`, also their indices in the flattened volume. Derivative: `g` for the
+    largest element, the first of equal ones. Errors: `ShapeError` for other shapes.
 
     >>> import ferrograd as fg
     >>> fg.nn.functional.max_pool3d(fg.arange(8.0).reshape(1, 1, 2, 2, 2), 2).tolist()
@@ -94,7 +94,7 @@ def avg_pool3d(
     stride = kernel_size if stride is None else stride
     size, step, width = _options(op, kernel_size=kernel_size, stride=stride, padding=padding)
     planes = x.reshape((-1, *x.shape[-3:]))
-    # With a divisor of its own, each pass is a sum.
+    # With `divisor_override`, each pass is a sum.
     own = None if divisor_override is None else 1.0
     flat = _operations.avg_pool2d(
         planes, size[1:], step[1:], width[1:], ceil_mode, count_include_pad, own

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 class MultiheadAttention(Module):
     """`softmax(q kᵀ / √(E/heads)) v` in each head of projected queries, keys and values.
 
-    Shapes: query (L, N, E), key (S, N, kdim), value (S, N, vdim); with `batch_first` N comes
-    first; without N, one sequence. The result is (L, N, E) and the weights (N, L, S), averaged over
-    heads, or (N, heads, L, S), or None with `need_weights=False`, which is faster.
-    `key_padding_mask` (N, S) and `attn_mask` (L, S) or (N heads, L, S): truth hides a key, floats
-    are added. Source: Vaswani et al., arXiv:1706.03762.
+    Shapes: query (L, N, E), key (S, N, kdim), value (S, N, vdim); with `batch_first` N comes first;
+    without N, one sequence. The result is (L, N, E) and the weights (N, L, S), averaged over heads,
+    or (N, heads, L, S), or None with `need_weights=False`, which is faster. `key_padding_mask` (N,
+    S) and `attn_mask` (L, S) or (N heads, L, S): True hides a key, floats are added. Source:
+    Vaswani et al., arXiv:1706.03762.
     Errors: `ArgumentError` for an embedding that the heads do not divide, `ShapeError` for shapes.
 
     >>> import ferrograd as fg
@@ -96,7 +96,7 @@ class MultiheadAttention(Module):
             )
 
     def _draw_projections(self, size: int, dtype: Any, generator: Any) -> None:
-        """The weights in front of the heads: one where all sizes are equal, else three."""
+        """The input projections: one weight if all sizes are equal, else three."""
 
         def fresh(rows: int, columns: int) -> Parameter:
             bound = math.sqrt(6.0 / (rows + columns))
@@ -162,7 +162,7 @@ class MultiheadAttention(Module):
     def _projected(
         self, query: Tensor, key: Tensor, value: Tensor, batched: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values (N, L, E) behind their projections; one where they are one."""
+        """Projected queries, keys and values (N, L, E); one product if they are one tensor."""
         same, both = query is key and key is value, key is value
         three = []
         for x in (query, key, value):

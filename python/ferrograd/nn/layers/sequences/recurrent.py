@@ -1,7 +1,7 @@
 """Recurrent layers: loops of steps over time, several layers, both directions.
 
-One step: `cells.py`. Invariant: the input is projected for all times at once; a step beyond a
-sequence's length leaves the states as they are and its output is zero.
+One step: `cells.py`. Invariant: the input is projected for all times at once. A step after the end
+of a sequence does not change the states, and its output is zero.
 """
 
 from __future__ import annotations

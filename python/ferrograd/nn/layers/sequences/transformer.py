@@ -1,7 +1,7 @@
-"""Transformers: layers of attention and a network, encoders and decoders of them.
+"""Transformers: attention layers, and encoders and decoders composed of them.
 
-Source: Vaswani et al., arXiv:1706.03762. Invariant: names of parameters are PyTorch's; `norm_first`
-puts each norm in front of its block.
+Source: Vaswani et al., arXiv:1706.03762. Invariant: names of parameters are PyTorch's; with
+`norm_first`, each norm is before its block.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _function(activation: str | Function) -> Function:
 
 
 class _Layer(Module):
-    """What layers of an encoder and a decoder share: the network of two linear layers."""
+    """Base of encoder and decoder layers: the two linear layers."""
 
     norm_first: bool
 
@@ -72,13 +72,13 @@ class _Layer(Module):
         return out
 
     def _around(self, x: Tensor, norm: Module, block: Function) -> Tensor:
-        """The block beside a short way, with its norm before or after."""
+        """A block with a residual connection, with its norm before or after."""
         out: Tensor = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return out
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a network of two linear layers, each beside a short way with a norm.
+    """Self-attention and two linear layers, each with a residual connection and a norm.
 
     Shapes: (L, N, d_model), (N, L, d_model) with `batch_first`, or (L, d_model); kept. `activation`
     is "relu", "gelu" or a function.
@@ -134,7 +134,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to a memory, and a network, each beside a short way with a norm.
+    """Self-attention, attention to a memory, two linear layers; residual connections and norms.
 
     Shapes as `TransformerEncoderLayer`; the memory is (S, N, d_model).
 
@@ -201,7 +201,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """Copies of an encoder layer one after another, then a norm if there is one.
+    """Copies of an encoder layer in order, then an optional norm.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16)
@@ -237,7 +237,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Copies of a decoder layer one after another, then a norm if there is one.
+    """Copies of a decoder layer in order, then an optional norm.
 
     >>> import ferrograd as fg
     >>> layer = fg.nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
@@ -265,10 +265,10 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder and a decoder that attends to what it gives.
+    """An encoder, and a decoder that attends to its results.
 
     Shapes: source (S, N, d_model) and target (T, N, d_model), N first with `batch_first`; the
-    result is shaped as the target. Matrices start by Xavier's rule.
+    result has the shape of the target. Matrices are initialised by Xavier's rule.
 
     >>> import ferrograd as fg
     >>> net = fg.nn.Transformer(8, 2, 1, 1, dim_feedforward=16)
@@ -343,6 +343,6 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, dtype: DTypeLike | None = None) -> Tensor:
-        """The mask (sz, sz) that is added so that no position sees a later one: 0 and -inf."""
+        """The additive mask (sz, sz) that hides later positions: 0 and -inf."""
         hidden = np.triu(np.full((sz, sz), -np.inf), 1)
         return _core.asarray(hidden.astype(dtype or get_default_dtype()))

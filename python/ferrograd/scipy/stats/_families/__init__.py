@@ -1,1 +1,1 @@
-"""Families of distributions, by where their values lie."""
+"""Families of distributions, grouped by support."""

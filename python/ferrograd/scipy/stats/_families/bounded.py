@@ -38,7 +38,7 @@ powerlaw = Continuous(
 
 
 def _triangle(z: Any, c: Any) -> Any:
-    """Where the place lies below the top, which ends the one side or the other."""
+    """Whether the point is below the mode; the mode may be an end of the support."""
     return (z < c) | (c == 1.0)
 
 

@@ -17,7 +17,7 @@ from ferrograd.scipy.stats._continuous import Continuous
 
 np: Any = _face
 
-#: Gauss and Legendre's places and weights from 0 to 1.
+#: Nodes and weights of Gauss-Legendre quadrature from 0 to 1.
 _PLACES, _WEIGHTS = (numpy.polynomial.legendre.leggauss(96)[k] / 2 for k in (0, 1))
 _PLACES = _PLACES + 0.5
 

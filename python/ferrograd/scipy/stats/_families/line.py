@@ -12,7 +12,7 @@ np: Any = _face
 
 
 def _laplace_cdf(z: Any) -> Any:
-    # Each side by its own variable: at 0 the derivative is that of the upper one, 1/2.
+    # Each side has its own variable: at 0 the derivative is that of the upper side, 1/2.
     up = z >= 0
     return np.where(up, 1.0 - np.exp(-np.where(up, z, 0.0)) / 2, np.exp(np.where(up, 0.0, z)) / 2)
 

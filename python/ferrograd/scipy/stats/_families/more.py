@@ -1,4 +1,4 @@
-"""Further distributions, on the half line and on the line, made of formulas of SciPy's tables."""
+"""Further distributions on the half line and on the line, from formulas of SciPy's tables."""
 
 from math import inf, log, pi, sqrt
 from typing import Any
@@ -98,7 +98,7 @@ fisk = Continuous(
 
 
 def _burr12_place(t: Any, c: Any, d: Any) -> Any:
-    """Where `sf` is `exp(-t)`; at the low end no shape moves it."""
+    """The point where `sf` is `exp(-t)`; at the low end it does not depend on the shapes."""
     begins = fixed(t) == 0
     inner = np.where(begins, 1.0, d)
     return np.expm1(t / inner) ** (1.0 / c) / np.where(begins, d ** (1.0 / c), 1.0)

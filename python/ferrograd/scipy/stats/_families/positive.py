@@ -1,4 +1,4 @@
-"""Distributions on the half line: exponential, half normal, log-normal, Weibull, Pareto and kin."""
+"""Distributions on the half line: exponential, half normal, log-normal, Weibull, Pareto, …."""
 
 from math import inf, log, pi, sqrt
 from typing import Any
@@ -115,7 +115,7 @@ def _lognorm_logpdf(z: Any, s: Any) -> Any:
 
 
 def _lognorm_ppf(q: Any, s: Any, above: Any = None) -> Any:
-    """The quantile of `q`, or of what is `above` it; at 0 it has the slopes of a root."""
+    """The quantile of `q`, or of `1 - above`; at 0 it has the slopes of a root."""
     none = q == 0
     normal = ndtri(np.where(none, 0.5, q if above is None else above))
     normal = normal if above is None else -normal

@@ -19,10 +19,10 @@ _ROOT_2 = sqrt(2.0)
 
 
 def _mass(a: Any, b: Any, log_unit: Any) -> Any:
-    """The normal probability between `a` and `b`, which is not below it, over `exp(log_unit)`.
+    """The normal probability between `a` and `b ≥ a`, divided by `exp(log_unit)`.
 
-    Both in one tail by logarithms, on both sides of 0 by the sum of two parts where it is small and
-    by what the tails leave where it is not.
+    In one tail it uses logarithms; across 0 it is a sum of two parts if small, else 1 minus the
+    tails.
     """
     turned = fixed(a) > 0
     low, high = np.where(turned, -b, a), np.where(turned, -a, b)
@@ -57,7 +57,7 @@ def _logpdf(z: Any, a: Any, b: Any) -> Any:
 
 
 def _share(z: Any, a: Any, b: Any, upper: bool) -> Any:
-    """The probability below or above a place."""
+    """The probability below or above a point."""
     inside = (fixed(z) >= fixed(a)) & (fixed(z) <= fixed(b))
     inner, unit = np.where(inside, z, a if upper else b), _near(a, b)
     part = _mass(inner, b, unit) if upper else _mass(a, inner, unit)

@@ -6,8 +6,9 @@
 
 use std::mem::MaybeUninit;
 
-use crate::kernels::elementwise::dispatch::{MAX_OPERANDS, Operand, OutOperand};
-use crate::kernels::elementwise::loop_table::Loop;
+use super::dispatch::{MAX_OPERANDS, Operand, OutOperand};
+use super::loop_call::{Loop, LoopCall};
+use super::scalar_operand::{SMALL_CALL_ELEMENTS, repeat_element};
 use crate::kernels::nontemporal;
 use crate::kernels::nontemporal::StreamBuffer;
 use crate::kernels::view::with_word;
@@ -21,8 +22,6 @@ const PADDING_COST: std::ops::Range<f32> = 0.3..6.0;
 const MIN_PADDED_TAIL: usize = 6;
 /// A buffer for an element of any dtype.
 type Widest = [u64; 2];
-/// Elements of a tile that repeats a scalar.
-const SPLAT_ELEMENTS: usize = 256;
 /// Elements computed before they are streamed: more pending stores would wait for each other.
 const STREAM_ELEMENTS: usize = 128;
 /// Elements prefetched at once.
@@ -32,9 +31,9 @@ const PREFETCH_BYTES: usize = 1 << 20;
 
 /// A loop, its parameters, whether its tails are padded, and whether it is memory-bound.
 #[derive(Clone, Copy)]
-pub(in crate::kernels::elementwise) struct PaddedLoop {
+pub(super) struct PaddedLoop<'a> {
     f: Loop,
-    params: *const f64,
+    params: &'a [f64],
     pad: bool,
     memory_bound: bool,
 }
@@ -64,10 +63,10 @@ unsafe fn pad(size: usize, from: *const u8, to: *mut u8, count: usize, total: us
     }
 }
 
-impl PaddedLoop {
-    pub(in crate::kernels::elementwise) fn new(f: Loop, params: &[f64], cost: f32) -> PaddedLoop {
+impl<'a> PaddedLoop<'a> {
+    pub(super) fn new(f: Loop, params: &'a [f64], cost: f32) -> PaddedLoop<'a> {
         let (pad, memory_bound) = (PADDING_COST.contains(&cost), cost <= PADDING_COST.start);
-        PaddedLoop { f, params: params.as_ptr(), pad, memory_bound }
+        PaddedLoop { f, params, pad, memory_bound }
     }
 
     /// Calls the loop; the tail beyond the last whole vector is padded to one.
@@ -75,7 +74,7 @@ impl PaddedLoop {
     /// # Safety
     /// As `Loop`; `sizes` are the operands' element sizes and the output's.
     #[inline]
-    pub(in crate::kernels::elementwise) unsafe fn call(
+    pub(super) unsafe fn call(
         &self,
         ins: &[*const u8; MAX_OPERANDS],
         out: *mut u8,
@@ -87,7 +86,7 @@ impl PaddedLoop {
         // SAFETY: `whole` and the tail are inside the n elements that the caller guarantees.
         unsafe {
             if whole > 0 {
-                (self.f)(ins.as_ptr(), out, whole, self.params);
+                LoopCall { f: self.f, ins: *ins, out, n: whole, params: self.params }.run();
             }
             if whole < n {
                 self.tail(ins, out, (whole, n - whole), sizes);
@@ -117,7 +116,7 @@ impl PaddedLoop {
                 ptrs[k] = to.cast_const();
             }
             let target = target.as_mut_ptr().cast::<u8>();
-            (self.f)(ptrs.as_ptr(), target, group, self.params);
+            LoopCall { f: self.f, ins: ptrs, out: target, n: group, params: self.params }.run();
             pad(out_size, target, out.add(start * out_size), count, count);
         }
     }
@@ -125,7 +124,7 @@ impl PaddedLoop {
 
 /// Whether the strides are those of a C-contiguous array.
 #[inline]
-pub(in crate::kernels::elementwise) fn is_c_contiguous(dims: &[usize], strides: &[isize]) -> bool {
+pub(super) fn is_c_contiguous(dims: &[usize], strides: &[isize]) -> bool {
     let mut expected = 1;
     for (&d, &s) in dims.iter().zip(strides).rev() {
         if d != 1 {
@@ -147,8 +146,8 @@ struct ContiguousIn {
 }
 
 /// A call with contiguous operands and scalars, and a contiguous output.
-pub(in crate::kernels::elementwise) struct ContiguousCall {
-    work: PaddedLoop,
+pub(super) struct ContiguousCall<'a> {
+    work: PaddedLoop<'a>,
     ins: [ContiguousIn; MAX_OPERANDS],
     count: usize,
     out: (*mut u8, usize),
@@ -158,17 +157,17 @@ pub(in crate::kernels::elementwise) struct ContiguousCall {
 }
 
 // SAFETY: the pointers are read and written by disjoint ranges, under the contract of `run`.
-unsafe impl Sync for ContiguousCall {}
+unsafe impl Sync for ContiguousCall<'_> {}
 
-impl ContiguousCall {
+impl<'a> ContiguousCall<'a> {
     /// None if an operand or the output is neither contiguous nor a scalar.
     #[inline]
-    pub(in crate::kernels::elementwise) fn new(
-        work: PaddedLoop,
+    pub(super) fn new(
+        work: PaddedLoop<'a>,
         ins: &[Operand<'_>],
         out: OutOperand<'_>,
         dims: &[usize],
-    ) -> Option<ContiguousCall> {
+    ) -> Option<ContiguousCall<'a>> {
         if !is_c_contiguous(dims, out.strides) {
             return None;
         }
@@ -203,7 +202,7 @@ impl ContiguousCall {
     /// # Safety
     /// The range is inside the shape.
     #[inline]
-    pub(in crate::kernels::elementwise) unsafe fn span(&self, start: usize, end: usize) {
+    pub(super) unsafe fn span(&self, start: usize, end: usize) {
         // SAFETY: the range is inside the shape, over which everything is valid.
         unsafe {
             if self.has_scalars || self.streamed {
@@ -242,17 +241,19 @@ impl ContiguousCall {
     unsafe fn span_in_tiles(&self, start: usize, end: usize) {
         let (out, size) = self.out;
         let mut streamed = StreamBuffer::<{ STREAM_ELEMENTS * size_of::<Widest>() }>::new();
-        let mut tiles = [[MaybeUninit::<Widest>::uninit(); SPLAT_ELEMENTS]; MAX_OPERANDS];
+        let mut tiles = [[MaybeUninit::<Widest>::uninit(); SMALL_CALL_ELEMENTS]; MAX_OPERANDS];
         let mut splats = [std::ptr::null(); MAX_OPERANDS];
         for (k, x) in self.ins[..self.count].iter().enumerate() {
             if x.scalar {
                 let tile = tiles[k].as_mut_ptr().cast();
                 // SAFETY: the scalar is one element; the tile has space.
-                unsafe { pad(x.size, x.ptr, tile, 1, SPLAT_ELEMENTS.min(end - start)) };
+                unsafe {
+                    repeat_element((x.ptr, x.size), tile, SMALL_CALL_ELEMENTS.min(end - start))
+                };
                 splats[k] = tile.cast_const();
             }
         }
-        let step = if self.streamed { STREAM_ELEMENTS } else { SPLAT_ELEMENTS };
+        let step = if self.streamed { STREAM_ELEMENTS } else { SMALL_CALL_ELEMENTS };
         let mut at = start;
         while at < end {
             let n = step.min(end - at);

@@ -1,11 +1,11 @@
-//! The buffers of a capture, by address.
+//! The buffers of a trace, by address.
 //!
 //! Invariant: `in_order` has exactly the keys of `by_address`.
 
 use std::collections::BTreeSet;
 
-use super::capture::Buffer;
-use super::hash::FastMap;
+use super::buffers::Buffer;
+use crate::array::hash::FastMap;
 
 /// Buffers by the address of their first byte: a hash map for exact lookups, an ordered set for addresses inside buffers.
 #[derive(Default)]

@@ -1,0 +1,120 @@
+//! `Attributes`: what a declaration says of its formula besides the text, in brackets behind its domain (`loop_table!`).
+
+use super::complex_loops::{self, Angled, CarefulWhen, Field, Ring};
+use super::loop_table::LoopTable;
+use super::loops::{self, Kernel, Predicate, Wide};
+
+/// The attributes of a formula. Each is a method of the name that stands in a declaration.
+#[derive(Clone, Copy, Debug)]
+pub struct Attributes {
+    /// Which floats need the slower exact evaluation.
+    pub wide: Wide,
+    calls: bool,
+    memory_bound: bool,
+    /// The same for complex numbers; None if the formula does not hold for them.
+    complex: Option<CarefulWhen>,
+    complex64: bool,
+    avx512: bool,
+}
+
+impl Attributes {
+    /// A formula of floats.
+    pub const FLOAT: Attributes = Attributes {
+        wide: Wide::Never,
+        calls: false,
+        memory_bound: false,
+        complex: None,
+        complex64: false,
+        avx512: false,
+    };
+    /// A formula that holds for complex numbers, too.
+    pub const COMPLEX: Attributes =
+        Attributes { complex: Some(CarefulWhen::Range), ..Attributes::FLOAT };
+
+    /// It takes sin, cos or tan of a float: large ones are reduced exactly.
+    pub const fn angles(self) -> Attributes {
+        Attributes { wide: Wide::Angles, ..self }
+    }
+
+    /// It is the remainder of its two operands: those with a large quotient are reduced exactly.
+    pub const fn quotients(self) -> Attributes {
+        Attributes { wide: Wide::Quotients, ..self }
+    }
+
+    /// It is the inverse error function: arguments near the ends of its domain have another polynomial.
+    pub const fn ends(self) -> Attributes {
+        Attributes { wide: Wide::Ends, ..self }
+    }
+
+    /// It calls scalar library functions: nothing vectorises, and one loop serves every instruction-set level.
+    pub const fn calls(self) -> Attributes {
+        Attributes { calls: true, ..self }
+    }
+
+    /// Memory limits it: AVX-512 would gain nothing and uses the loops of AVX2.
+    pub const fn memory_bound(self) -> Attributes {
+        Attributes { memory_bound: true, ..self }
+    }
+
+    /// Of complex numbers it takes sums and products only: no argument needs care. It gets loops of complex64.
+    pub const fn ring(self) -> Attributes {
+        Attributes { complex: Some(CarefulWhen::Never), complex64: true, ..self }
+    }
+
+    /// Of complex numbers it takes an exponential or a trigonometric function: large angles need care.
+    pub const fn exponential(self) -> Attributes {
+        Attributes { complex: Some(CarefulWhen::Angles), ..self }
+    }
+
+    /// It gets loops of complex64; without them, complex64 computes in complex128.
+    pub const fn complex64(self) -> Attributes {
+        Attributes { complex64: true, ..self }
+    }
+
+    /// Complex128 gets an AVX-512 loop; without it, AVX-512 uses that of AVX2.
+    pub const fn avx512(self) -> Attributes {
+        Attributes { avx512: true, ..self }
+    }
+
+    /// The loops of a formula with a value.
+    pub const fn table<K: Kernel<N, P>, const N: usize, const P: usize>(self) -> LoopTable {
+        let mut table = match self.calls {
+            true => loops::call_table::<K, N, P>(),
+            false => loops::float_table::<K, N, P>(),
+        };
+        if let Some(careful) = self.complex {
+            table.c128 = match careful {
+                CarefulWhen::Never => complex_loops::wide::<K, Ring, N, P>(),
+                CarefulWhen::Range => complex_loops::wide::<K, Field, N, P>(),
+                CarefulWhen::Angles => complex_loops::wide::<K, Angled, N, P>(),
+            };
+            table.c64 = match careful {
+                _ if !self.complex64 => None,
+                CarefulWhen::Never => complex_loops::narrow::<K, Ring, N, P>(),
+                CarefulWhen::Range => complex_loops::narrow::<K, Field, N, P>(),
+                CarefulWhen::Angles => complex_loops::narrow::<K, Angled, N, P>(),
+            };
+        }
+        if let (true, Some(levels)) = (self.avx512, &mut table.c128) {
+            levels[2] = complex_loops::widest::<K, N, P>();
+        }
+        self.limit_levels(table)
+    }
+
+    /// The loops of a formula whose result is a mask.
+    pub const fn mask_table<K: Predicate<N>, const N: usize>(self) -> LoopTable {
+        let mut table = loops::mask_table::<K, N>();
+        if self.complex.is_some() {
+            [table.c128, table.c64] = complex_loops::masks::<K, N>();
+        }
+        self.limit_levels(table)
+    }
+
+    /// AVX-512 uses the loops of AVX2 where memory limits the formula.
+    const fn limit_levels(self, mut table: LoopTable) -> LoopTable {
+        if self.memory_bound {
+            (table.f64[2], table.f32[2]) = (table.f64[1], table.f32[1]);
+        }
+        table
+    }
+}

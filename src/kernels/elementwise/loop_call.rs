@@ -1,0 +1,79 @@
+//! `Loop` and `LoopCall`: a function over contiguous elements, and one call of it. Eager operations, the backward pass and
+//! programs of compiled functions all fill a `LoopCall`; nothing else can call a loop.
+
+use super::dispatch::MAX_OPERANDS;
+
+/// The function of a loop: operands, output, count, parameters.
+pub type LoopFn = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
+
+/// A loop over `n` contiguous elements.
+///
+/// # Safety
+/// Each operand and the output hold `n` aligned elements of the loop's types; the output either overlaps no
+/// operand or starts where it starts; `params` holds the formula's parameters; the CPU has the loop's level.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Loop(LoopFn);
+
+impl Loop {
+    /// The loop of a function.
+    pub const fn new(f: LoopFn) -> Loop {
+        Loop(f)
+    }
+
+    /// The loops of the instruction-set levels.
+    pub const fn levels([base, avx2, avx512]: [LoopFn; 3]) -> [Loop; 3] {
+        [Loop(base), Loop(avx2), Loop(avx512)]
+    }
+
+    /// The address of its code, which tells loops apart.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A loop with its operands, its output, the number of elements, and its parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopCall<'a, const N: usize = MAX_OPERANDS> {
+    /// The loop.
+    pub(crate) f: Loop,
+    /// The first element of each operand; the loop reads no more of them than it has operands.
+    pub(crate) ins: [*const u8; N],
+    /// The first element of the output.
+    pub(crate) out: *mut u8,
+    /// The number of elements.
+    pub(crate) n: usize,
+    /// The parameters of the formula.
+    pub(crate) params: &'a [f64],
+}
+
+impl<const N: usize> LoopCall<'_, N> {
+    /// Calls the loop.
+    ///
+    /// # Safety
+    /// As `Loop`: operands and output hold `n` elements of its types, and `params` all its parameters.
+    #[inline(always)]
+    pub(crate) unsafe fn run(&self) {
+        // SAFETY: the caller's contract.
+        unsafe { (self.f.0)(self.ins.as_ptr(), self.out, self.n, self.params.as_ptr()) }
+    }
+
+    /// Calls the loop for each of `rows` rows, which are `steps` (operands, output) bytes apart.
+    ///
+    /// # Safety
+    /// As `run`, for each row.
+    #[inline(always)]
+    pub(crate) unsafe fn run_rows(&self, rows: usize, steps: (&[isize; N], isize)) {
+        let mut call = *self;
+        for row in 0..rows {
+            if row > 0 {
+                for (ptr, &step) in call.ins.iter_mut().zip(steps.0) {
+                    *ptr = ptr.wrapping_offset(step);
+                }
+                call.out = call.out.wrapping_offset(steps.1);
+            }
+            // SAFETY: the caller's contract.
+            unsafe { call.run() };
+        }
+    }
+}

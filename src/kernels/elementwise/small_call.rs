@@ -1,0 +1,286 @@
+//! `SmallCall`: a loop over a few contiguous elements and scalars, without a plan. The forward and the backward pass fill it
+//! alike.
+//!
+//! A call that does not fit is refused, and the caller uses `apply`. Invariant: every operand has the call's dtype and
+//! element count, or is a scalar; the bits are those of `apply`.
+
+use std::marker::PhantomData;
+use std::ptr;
+
+use super::dispatch::MAX_OPERANDS;
+use super::launch_loop::In;
+use super::loop_call::{Loop, LoopCall};
+use super::loop_table::LoopTable;
+use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer, word};
+use super::where_loops::where_loop;
+use crate::array::{Layout, Storage, capture};
+use crate::dtype::DType;
+
+/// The most parameters of a formula of a small call.
+const MAX_PARAMS: usize = 4;
+/// The most scalars among the operands of a loop: they are laid out on the stack.
+const MAX_SCALARS: usize = 2;
+
+/// A contiguous run of elements of one dtype inside a storage.
+#[derive(Clone, Copy)]
+pub struct Flat<'a> {
+    dtype: DType,
+    ptr: *mut u8,
+    n: usize,
+    lifetime: PhantomData<&'a Storage>,
+}
+
+impl<'a> Flat<'a> {
+    /// The elements of a layout, if they are contiguous, few, and inside the storage.
+    #[inline(always)]
+    pub(crate) fn of(storage: &'a Storage, layout: &Layout, dtype: DType) -> Option<Flat<'a>> {
+        if !layout.is_contiguous() {
+            return None;
+        }
+        Flat::run(storage, (layout.offset(), layout.numel()), dtype)
+    }
+
+    /// The single element of a stride-0 layout of few elements.
+    #[inline]
+    pub(crate) fn repeated(
+        storage: &'a Storage,
+        layout: &Layout,
+        dtype: DType,
+    ) -> Option<Flat<'a>> {
+        let is_scalar = || layout.strides().iter().all(|&stride| stride == 0);
+        let n = layout.numel();
+        if !(1..=SMALL_CALL_ELEMENTS).contains(&n) || !is_scalar() {
+            return None;
+        }
+        Flat::run(storage, (layout.offset(), 1), dtype).map(|flat| Flat { n, ..flat })
+    }
+
+    /// `n` elements from `offset` on, if they are few and inside the storage.
+    #[inline(always)]
+    pub(crate) fn run(
+        storage: &'a Storage,
+        (offset, n): (isize, usize),
+        dtype: DType,
+    ) -> Option<Flat<'a>> {
+        let size = dtype.size();
+        let fits = n <= SMALL_CALL_ELEMENTS
+            && offset >= 0
+            && (offset as usize + n) * size <= storage.nbytes();
+        let ptr = storage.ptr().wrapping_add(offset as usize * size);
+        fits.then_some(Flat { dtype, ptr, n, lifetime: PhantomData })
+    }
+
+    /// The number of elements.
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        self.n
+    }
+
+    /// The bytes of the first element.
+    ///
+    /// # Safety
+    /// There is one, and it fits a word.
+    #[inline(always)]
+    unsafe fn word(self) -> u64 {
+        let mut bytes = [0; 8];
+        // SAFETY: the element is inside the storage; the caller's contract.
+        unsafe { ptr::copy_nonoverlapping(self.ptr, bytes.as_mut_ptr(), self.dtype.size()) };
+        u64::from_ne_bytes(bytes)
+    }
+}
+
+/// An operand of a small call.
+#[derive(Clone, Copy)]
+pub enum FlatOperand<'a> {
+    /// Elements.
+    Elements(Flat<'a>),
+    /// A stride-0 run: one element for all.
+    Repeated(Flat<'a>),
+    /// A scalar.
+    Float(f64),
+    /// A scalar.
+    Int(i64),
+}
+
+/// An operand of the call's dtype.
+#[derive(Clone, Copy)]
+enum Argument {
+    Absent,
+    /// As many elements as the call has.
+    Elements(*const u8),
+    /// The bytes of one element.
+    Scalar(u64),
+}
+
+/// The numbered operands, and the parameters, of loops over `n` elements of one dtype.
+pub(crate) struct SmallCall<'a, const N: usize = MAX_OPERANDS> {
+    dtype: DType,
+    n: usize,
+    arguments: [Argument; N],
+    params: [f64; MAX_PARAMS],
+    lifetime: PhantomData<&'a Storage>,
+}
+
+impl<'a, const N: usize> SmallCall<'a, N> {
+    /// A call without operands. None for many elements, and while a capture records launches.
+    #[inline(always)]
+    pub(crate) fn new(dtype: DType, n: usize) -> Option<SmallCall<'a, N>> {
+        if n > SMALL_CALL_ELEMENTS || capture::active() {
+            return None;
+        }
+        let (arguments, params) = ([Argument::Absent; N], [0.0; MAX_PARAMS]);
+        Some(SmallCall { dtype, n, arguments, params, lifetime: PhantomData })
+    }
+
+    /// Sets operand `k`; false, and it stays absent, if it has another dtype or count.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, k: usize, operand: FlatOperand<'a>) -> bool {
+        let alike = |x: Flat<'_>| x.n == self.n && x.dtype == self.dtype;
+        let argument = match operand {
+            FlatOperand::Elements(x) if alike(x) => Argument::Elements(x.ptr),
+            FlatOperand::Elements(_) => return false,
+            // A scalar of two words.
+            _ if self.dtype.is_complex() => return false,
+            // SAFETY: there is an element inside its storage, and only complex ones are larger than a word.
+            FlatOperand::Repeated(x) if alike(x) => Argument::Scalar(unsafe { x.word() }),
+            FlatOperand::Repeated(_) => return false,
+            FlatOperand::Float(float) => Argument::Scalar(word(In::Float(float), self.dtype)),
+            FlatOperand::Int(int) => Argument::Scalar(word(In::Int(int), self.dtype)),
+        };
+        let Some(place) = self.arguments.get_mut(k) else { return false };
+        *place = argument;
+        true
+    }
+
+    /// Sets parameter `k` of the formulas; false if there are too many.
+    #[inline(always)]
+    pub(crate) fn set_param(&mut self, k: usize, number: f64) -> bool {
+        self.params.get_mut(k).map(|place| *place = number).is_some()
+    }
+
+    /// Whether these operands are scalars, so that one element of the result stands for all.
+    #[inline(always)]
+    pub(crate) fn all_scalars(&self, mut operands: impl Iterator<Item = usize>) -> bool {
+        operands.all(|k| matches!(self.arguments.get(k), Some(Argument::Scalar(_))))
+    }
+
+    /// Applies the loop to these operands; false if there is none, or an operand is absent. `out` is fresh memory or one of
+    /// the operands; it may be one element for all where all operands are scalars.
+    #[inline(never)]
+    pub(crate) fn write(
+        &self,
+        table: &LoopTable,
+        operands: impl Iterator<Item = usize> + Clone,
+        out: Flat<'_>,
+    ) -> bool {
+        self.write_inlined(table, operands, out)
+    }
+
+    /// `write`, as part of the caller.
+    #[inline(always)]
+    pub(crate) fn write_inlined(
+        &self,
+        table: &LoopTable,
+        operands: impl Iterator<Item = usize> + Clone,
+        out: Flat<'_>,
+    ) -> bool {
+        let fits = out.n == self.n || out.n == 1 && self.all_scalars(operands.clone());
+        let Some(f) = table.get(self.dtype) else { return false };
+        // SAFETY: the output holds elements of the loop's result, and the caller may write to it.
+        fits && out.dtype == table.result(self.dtype) && unsafe { self.call(f, operands, out) }
+    }
+
+    /// The same over the first operand; false if that is a scalar.
+    #[inline(always)]
+    pub(crate) fn overwrite(
+        &self,
+        table: &LoopTable,
+        operands: impl Iterator<Item = usize> + Clone,
+    ) -> bool {
+        self.first().is_some_and(|first| self.write(table, operands, first))
+    }
+
+    /// Adds the loop's result to `sum`, which is none of the operands, with the loop `plus`.
+    pub(crate) fn add(
+        &self,
+        table: &LoopTable,
+        operands: impl Iterator<Item = usize> + Clone,
+        sum: Flat<'_>,
+        plus: &LoopTable,
+    ) -> bool {
+        let mut buffer = SmallBuffer::new();
+        let result = Flat { ptr: buffer.as_mut_ptr(), ..sum };
+        // The buffer has a word for each element.
+        sum.dtype.size() <= size_of::<u64>()
+            && self.write(table, operands, result)
+            && self.add_run(result, sum, plus)
+    }
+
+    /// Adds the first operand to `sum`, which is none of the operands; false if it is a scalar.
+    pub(crate) fn add_first(&self, sum: Flat<'_>, plus: &LoopTable) -> bool {
+        self.first().is_some_and(|first| self.add_run(first, sum, plus))
+    }
+
+    /// The first operand, if it is elements.
+    #[inline(always)]
+    fn first(&self) -> Option<Flat<'a>> {
+        match self.arguments[0] {
+            Argument::Elements(ptr) => {
+                let (dtype, n, ptr) = (self.dtype, self.n, ptr.cast_mut());
+                Some(Flat { dtype, ptr, n, lifetime: PhantomData })
+            }
+            _ => None,
+        }
+    }
+
+    /// `sum += run`, if both are like the operands.
+    #[inline(always)]
+    fn add_run(&self, run: Flat<'_>, sum: Flat<'_>, plus: &LoopTable) -> bool {
+        let (Some(f), true) = (plus.get(self.dtype), (sum.n, sum.dtype) == (self.n, self.dtype))
+        else {
+            return false;
+        };
+        let ins = [sum.ptr.cast_const(), run.ptr.cast_const()];
+        // SAFETY: both hold `n` elements of the loop's dtype, and the caller may write to the sum, the first operand.
+        unsafe { LoopCall { f, ins, out: sum.ptr, n: sum.n, params: &[] }.run() };
+        true
+    }
+
+    /// Calls a loop; false if an operand is absent or there are too many scalars.
+    ///
+    /// # Safety
+    /// The loop is for the call's dtype, and `out` holds elements of its result: as many as the call, or one if all
+    /// operands are scalars.
+    #[inline(always)]
+    unsafe fn call(&self, f: Loop, operands: impl Iterator<Item = usize>, out: Flat<'_>) -> bool {
+        let mut buffers = [const { SmallBuffer::new() }; MAX_SCALARS];
+        let mut free = buffers.iter_mut();
+        let mut call =
+            LoopCall { f, ins: [ptr::null(); N], out: out.ptr, n: out.n, params: &self.params };
+        for (place, k) in call.ins.iter_mut().zip(operands) {
+            *place = match self.arguments.get(k) {
+                Some(&Argument::Elements(elements)) => elements,
+                Some(Argument::Scalar(word)) if out.n == 1 => ptr::from_ref(word).cast(),
+                Some(&Argument::Scalar(word)) => {
+                    let Some(buffer) = free.next() else { return false };
+                    buffer.repeat(word, self.dtype.size(), out.n)
+                }
+                Some(Argument::Absent) | None => return false,
+            };
+        }
+        // SAFETY: every pointer addresses `n` elements of the loop's dtype: in live storage, in `self`, or in a buffer.
+        unsafe { call.run() };
+        true
+    }
+}
+
+/// `where` on a few elements; returns false if it does not fit. The output is fresh, and scalars are converted to its dtype.
+pub(crate) fn select_flat(mask: Flat<'_>, [a, b]: [FlatOperand<'_>; 2], out: Flat<'_>) -> bool {
+    let Some(mut call) = SmallCall::<3>::new(out.dtype, out.n) else { return false };
+    if mask.dtype != DType::Bool || mask.n != out.n || !call.set(1, a) || !call.set(2, b) {
+        return false;
+    }
+    call.arguments[0] = Argument::Elements(mask.ptr);
+    // SAFETY: the operands are a mask and elements of the output's dtype, as many as it has.
+    unsafe { call.call(where_loop(out.dtype.size()), 0..3, out) }
+}
