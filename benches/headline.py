@@ -1,4 +1,4 @@
-"""The rows of `make bench ARGS=--headline`: a few of every kind, those that the documentation leads with."""
+"""The rows of `make bench ARGS=--headline`: a few of every kind that the documentation has."""
 
 #: By file of `cases`: the names of rows, of which every number of threads is timed.
 HEADLINE = {

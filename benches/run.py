@@ -86,11 +86,15 @@ def main() -> None:
     parser = parser_of("time ferrograd beside other libraries")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", type=Path, help="also write everything measured to this file")
+    parser.add_argument("--cpu", action="store_true", help="processor time, one thread only")
     parser.add_argument("--headline", action="store_true", help="the rows of headline.py only")
     parser.add_argument("--isa", choices=instruction_set.LEVELS, help="limit every library to it")
     options = parser.parse_args()
     instruction_set.limit(options.isa)
     cases = chosen(options.only, options.headline)
+    if options.cpu:
+        harness.use_processor_time()
+        cases = [case for case in cases if case.threads == 1]
     if not cases:
         sys.exit(f"no case matches {options.only!r}; the files are {', '.join(ALL)}")
     peers = available(options.peers.split(","))

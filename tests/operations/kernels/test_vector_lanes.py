@@ -1,4 +1,4 @@
-"""Loops of sixteen float32 at a time: tails, memory beside them, results in place, subnormals.
+"""Vector loops of functions: tails, memory beside them, results in place, subnormals.
 
 How exact their functions are, test_accuracy.py holds.
 """
