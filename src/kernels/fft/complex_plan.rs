@@ -14,7 +14,7 @@ use super::plan_cache::PlanCache;
 /// The cached plan of complex lines of `n` points.
 pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
     static PLANS: PlanCache = PlanCache::new();
-    PLANS.get((n, u8::from(forward)), || {
+    PLANS.get((n, u8::from(forward)), || -> Arc<dyn Fft<T>> {
         let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
         let single = rustfft_plan(n, direction);
         if prefers_batched::<T>(n) {

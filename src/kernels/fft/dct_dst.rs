@@ -15,7 +15,7 @@ use rustfft::num_complex::Complex;
 use super::axis_pass::{LineSource, LineTransform, run};
 use super::complex_plan;
 use super::dct_reorder::{apply_twiddles, apply_twiddles_transposed, deinterleave, interleave};
-use super::float::{Number, Real};
+use super::float::Real;
 use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
 use super::twiddles::{TwiddleTable, dct2_twiddles, dct4_twiddles};
 use crate::dtype::DType;
