@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ferrograd import _core
 from ferrograd._names.array_api import ARRAY_API, BINARY, ELEMENTWISE
 from ferrograd._names.networks import FUNCTIONAL, NN
 from ferrograd._names.package import PACKAGE
@@ -158,10 +157,7 @@ def with_table(page: str, head: str, lines: list[str]) -> str:
 
 def outputs() -> dict[Path, str]:
     """What each file must contain."""
-    own = {name for name, _ in each(FUNCTIONAL)}
-    operations = statement(
-        "nn._operations", sorted({*_core._namespaces["nn.functional"]}.difference(own))
-    )
+    operations = "from ferrograd.nn._operations import *\n"
     return {
         PYTHON / "__init__.pyi": package_stub(),
         PYTHON / "nn" / "__init__.pyi": namespace_stub(NN),
@@ -176,6 +172,7 @@ def outputs() -> dict[Path, str]:
             "from ferrograd.array_api._dtype_names import *\n",
         ),
         PYTHON / "array_api" / "_elementwise.pyi": elementwise_stub(),
+        METHODS: methods(),
         ROOT / "docs" / "names.md": names_page(),
         PAGE: pytorch_page(),
     }

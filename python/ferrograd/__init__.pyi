@@ -5,9 +5,6 @@ from ferrograd._core import __version__ as __version__, tensor as tensor
 from ferrograd import (
     array_api as array_api,
     autograd as autograd,
-    builtins as builtins,
-    core as core,
-    differential_operators as differential_operators,
     distributed as distributed,
     errors as errors,
     extend as extend,
@@ -16,17 +13,12 @@ from ferrograd import (
     functions as functions,
     functors as functors,
     linalg as linalg,
-    misc as misc,
     nn as nn,
     numpy as numpy,
     optim as optim,
     scipy as scipy,
-    test_util as test_util,
-    tracer as tracer,
     transforms as transforms,
-    util as util,
     utils as utils,
-    wrap_util as wrap_util,
 )
 from ferrograd._checking import (
     GradcheckReport as GradcheckReport,
@@ -229,6 +221,16 @@ from ferrograd.autograd._backward_pass import (
 )
 from ferrograd.extend import primitive as primitive
 from ferrograd.fft._stft import istft as istft, stft as stft
+from ferrograd.hips import (
+    builtins as builtins,
+    core as core,
+    differential_operators as differential_operators,
+    misc as misc,
+    test_util as test_util,
+    tracer as tracer,
+    util as util,
+    wrap_util as wrap_util,
+)
 from ferrograd.hips.builtins import (
     dict as dict,
     isinstance as isinstance,

@@ -2,6 +2,10 @@
 //!
 //! Invariant: masked-out lanes are neither read nor written, and count as zero.
 
+mod complex_lanes;
+
+pub(super) use complex_lanes::{ComplexLanes, ComplexPairs};
+
 /// A SIMD vector of floats.
 ///
 /// # Safety
@@ -17,8 +21,12 @@ pub(super) unsafe trait Lanes: Copy {
     fn zero() -> Self;
     fn all(x: Self::Part) -> Self;
     fn add(self, o: Self) -> Self;
+    fn sub(self, o: Self) -> Self;
+    fn mul(self, o: Self) -> Self;
     /// `self * by + to`, fused.
     fn fused(self, by: Self, to: Self) -> Self;
+    /// `self * by - from`, fused.
+    fn fused_sub(self, by: Self, from: Self) -> Self;
     /// Pairwise sums of adjacent lanes: within each 128-bit block those of `a`, then those of `b`.
     fn near(a: Self, b: Self) -> Self;
     /// Pairwise sums of adjacent 128-bit blocks: all of `a`, then all of `b`.
@@ -65,7 +73,8 @@ pub(super) unsafe trait Lanes: Copy {
 }
 
 macro_rules! lanes {
-    ($($v:ident of $lanes:literal $t:ty, $mask:ty, $spreads:literal: $all:ident $add:ident $fused:ident $read:ident $write_all:ident
+    ($($v:ident of $lanes:literal $t:ty, $mask:ty, $spreads:literal: $all:ident $add:ident $sub:ident $mul:ident $fused:ident $fused_sub:ident
+        $read:ident $write_all:ident
         |$a:ident, $b:ident| $near:expr, $far:expr; |$n:ident| $first:expr;
         |$from:ident, $m:ident| $some:expr; |$to:ident, $x:ident, $k:ident| $write:expr;
         |$at:ident, $bits:ident| $spread:expr; |$y:ident, $order:ident| $picked:expr;
@@ -92,9 +101,24 @@ macro_rules! lanes {
                 unsafe { std::arch::x86_64::$add(self, o) }
             }
             #[inline(always)]
+            fn sub(self, o: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$sub(self, o) }
+            }
+            #[inline(always)]
+            fn mul(self, o: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$mul(self, o) }
+            }
+            #[inline(always)]
             fn fused(self, by: Self, to: Self) -> Self {
                 // SAFETY: as above.
                 unsafe { std::arch::x86_64::$fused(self, by, to) }
+            }
+            #[inline(always)]
+            fn fused_sub(self, by: Self, from: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$fused_sub(self, by, from) }
             }
             #[inline(always)]
             fn near($a: Self, $b: Self) -> Self {
@@ -168,7 +192,8 @@ macro_rules! lanes {
 }
 
 lanes! {
-    __m512 of 16 f32, u16, true: _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps _mm512_loadu_ps _mm512_storeu_ps
+    __m512 of 16 f32, u16, true: _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_fmadd_ps _mm512_fmsub_ps
+        _mm512_loadu_ps _mm512_storeu_ps
         |a, b| _mm512_add_ps(_mm512_shuffle_ps::<0x88>(a, b), _mm512_shuffle_ps::<0xdd>(a, b)),
         _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
         |n| ((1u32 << n) - 1) as u16;
@@ -177,7 +202,8 @@ lanes! {
         |from, bits| _mm512_maskz_expandloadu_ps(bits, from);
         |x, order| _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(order.as_ptr().cast())), x);
         |x, mask| _mm512_maskz_mov_ps(mask, x);
-    __m512d of 8 f64, u8, true: _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd _mm512_loadu_pd _mm512_storeu_pd
+    __m512d of 8 f64, u8, true: _mm512_set1_pd _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_fmadd_pd _mm512_fmsub_pd
+        _mm512_loadu_pd _mm512_storeu_pd
         |a, b| _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b)),
         _mm512_add_pd(_mm512_shuffle_f64x2::<0x88>(a, b), _mm512_shuffle_f64x2::<0xdd>(a, b));
         |n| ((1u32 << n) - 1) as u8;
@@ -186,7 +212,8 @@ lanes! {
         |from, bits| _mm512_maskz_expandloadu_pd(bits as u8, from);
         |x, order| _mm512_permutexvar_pd(_mm512_cvtepu8_epi64(_mm_loadu_si128(order.as_ptr().cast())), x);
         |x, mask| _mm512_maskz_mov_pd(mask, x);
-    __m256 of 8 f32, std::arch::x86_64::__m256i, false: _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps _mm256_loadu_ps _mm256_storeu_ps
+    __m256 of 8 f32, std::arch::x86_64::__m256i, false: _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_fmadd_ps _mm256_fmsub_ps
+        _mm256_loadu_ps _mm256_storeu_ps
         |a, b| _mm256_hadd_ps(a, b),
         _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
         |n| _mm256_cmpgt_epi32(_mm256_set1_epi32(n as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -194,7 +221,8 @@ lanes! {
         |to, x, mask| _mm256_maskstore_ps(to, mask, x);
         |_from, _bits| unreachable!("AVX-512"); |_x, _order| unreachable!("AVX-512");
         |x, mask| _mm256_and_ps(x, _mm256_castsi256_ps(mask));
-    __m256d of 4 f64, std::arch::x86_64::__m256i, false: _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd _mm256_loadu_pd _mm256_storeu_pd
+    __m256d of 4 f64, std::arch::x86_64::__m256i, false: _mm256_set1_pd _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_fmadd_pd _mm256_fmsub_pd
+        _mm256_loadu_pd _mm256_storeu_pd
         |a, b| _mm256_hadd_pd(a, b),
         _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(a, b), _mm256_permute2f128_pd::<0x31>(a, b));
         |n| _mm256_cmpgt_epi64(_mm256_set1_epi64x(n as i64), _mm256_setr_epi64x(0, 1, 2, 3));

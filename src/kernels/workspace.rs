@@ -5,21 +5,19 @@
 
 use std::cell::Cell;
 
-use crate::dtype::{Complex64, Complex128};
+use num_complex::Complex;
 
 /// A type without invalid bit patterns.
 ///
 /// # Safety
 /// Every bit pattern is a value.
 pub(super) unsafe trait Bits: Copy {}
-// SAFETY: every bit pattern is a float, or two.
+// SAFETY: every bit pattern is a float.
 unsafe impl Bits for f64 {}
 // SAFETY: as above.
 unsafe impl Bits for f32 {}
-// SAFETY: as above.
-unsafe impl Bits for Complex128 {}
-// SAFETY: as above.
-unsafe impl Bits for Complex64 {}
+// SAFETY: a complex number is its two parts.
+unsafe impl<T: Bits> Bits for Complex<T> {}
 
 /// The alignment of buffers: a cache line.
 pub(super) const CACHE_LINE: usize = 64;

@@ -94,7 +94,6 @@ const PYTHON: &[&str] = &[
     "",
     "numpy",
     "hips",
-    "misc",
     "scipy",
     "array_api",
 ];
@@ -244,12 +243,8 @@ fn rooms_of_the_python_package_point_one_way() {
     for path in files("python/ferrograd", "py") {
         let place = path.display().to_string();
         let room = room_of(&path, "python/ferrograd").unwrap_or_default();
-        // A public name of another project that is one line leading into `hips`.
         let Some(own) = rank(PYTHON, &room) else {
-            let text = std::fs::read_to_string(root().join(&path)).expect("UTF-8 text");
-            if imports(&text).iter().any(|(_, name)| python_room(name) != Some("hips")) {
-                problems.push(format!("{place}: `{room}` is not in the order of rooms"));
-            }
+            problems.push(format!("{place}: `{room}` is not in the order of rooms"));
             continue;
         };
         let text = std::fs::read_to_string(root().join(&path)).expect("UTF-8 text");
@@ -298,7 +293,7 @@ fn what_rust_calls_in_python_exists() {
             }
         }
     }
-    assert!(checked > 50, "{PACKAGE}: {checked} names were read");
+    assert!(checked > 15, "{PACKAGE}: {checked} names were read");
     for source in sources().iter().filter(|s| s.path.starts_with("src/bindings")) {
         let place = source.path.display().to_string();
         for (i, line) in source.original.lines().enumerate() {

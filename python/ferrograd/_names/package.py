@@ -21,9 +21,9 @@ PACKAGE = (
     Rows("", "utils", torch=SAME, modules=True, hidden=True),
     Rows("", "array_api errors extend functions functors transforms", modules=True),
     Rows("", "numpy scipy", hips=SAME, modules=True, hidden=True),
-    Rows("", "differential_operators", hips=SAME, modules=True),
+    Rows("hips", "differential_operators", hips=SAME, modules=True),
     Rows(
-        "",
+        "hips",
         "builtins core misc test_util tracer util wrap_util",
         hips=SAME,
         modules=True,

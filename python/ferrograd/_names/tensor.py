@@ -13,7 +13,8 @@ _PROPERTIES = "properties of tensors"
 
 TENSOR = (
     Rows("_dispatch.array_refusal", "matvec"),
-    Rows("_dispatch.ndarray_methods", "sort partition fill put __reversed__", numpy=_NDARRAY),
+    Rows("_dispatch.ndarray_methods", "sort partition fill put", numpy=_NDARRAY),
+    Rows("_dispatch.ndarray_methods", "__reversed__"),
     Rows("_pytorch.division", "div div_", torch=_METHOD),
     Rows(
         "_pytorch.dtype_queries",

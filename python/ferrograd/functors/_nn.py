@@ -199,7 +199,7 @@ class Sdpa(_Known):
     [[1.0]]
     """
 
-    formula = staticmethod(_NN["scaled_dot_product_attention"])
+    formula = staticmethod(_NN["_scaled_dot_product_attention"])
 
     @staticmethod
     def build_forward(

@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::bindings::attach::attached;
 use crate::bindings::call::entry;
+use crate::bindings::call::python_methods::PYTHON_METHODS;
 use crate::bindings::errors::bad_type;
 use crate::bindings::object::PyTensor;
 use crate::bindings::package;
@@ -47,8 +48,8 @@ fn resolve<'py>(
             entry::method(&class, usize::from(index), in_place, name.to_str()?)?
         }
         MethodSource::Package(row) => {
-            let (module, _) = package::METHODS[usize::from(row)];
-            py.import(module)?.getattr(name)?
+            let (module, _) = PYTHON_METHODS[usize::from(row)];
+            py.import(format!("{}.{module}", package::PACKAGE))?.getattr(name)?
         }
     };
     let there = class.getattr(intern!(py, "__dict__"))?.get_item(name);
@@ -145,7 +146,7 @@ pub(crate) fn install(class: &Bound<'_, PyType>) -> PyResult<()> {
 pub(crate) enum MethodSource {
     /// The operation with this number, or its in-place variant.
     Operation { index: u16, in_place: bool },
-    /// A Python method: the row of `package::METHODS`.
+    /// A Python method: the row of `PYTHON_METHODS`.
     Package(u16),
 }
 
@@ -176,7 +177,7 @@ pub(crate) fn methods() -> impl Iterator<Item = (Cow<'static, str>, MethodSource
         methods_of(decl)
             .map(move |(name, in_place)| (name, MethodSource::Operation { index, in_place }))
     });
-    let written = (0..).zip(package::METHODS).flat_map(|(row, (_, names))| {
+    let written = (0..).zip(PYTHON_METHODS).flat_map(|(row, (_, names))| {
         names.split(' ').map(move |name| (name.into(), MethodSource::Package(row)))
     });
     operations.chain(written)
@@ -210,7 +211,7 @@ pub(crate) fn namespaces<'py>(module: &Bound<'py, PyModule>) -> PyResult<Bound<'
                     fresh
                 }
             };
-            for name in names(decl) {
+            for name in decl.functions() {
                 members.set_item(name, entry::function(module, index, name)?)?;
             }
         }

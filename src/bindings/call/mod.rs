@@ -13,6 +13,7 @@ pub(crate) mod node_attributes;
 pub(crate) mod numpy_arguments;
 pub(crate) mod observe;
 pub(crate) mod python_host_call;
+mod python_methods;
 pub(crate) mod result_options;
 pub(crate) mod sequence;
 pub(crate) mod signature_text;

@@ -1,5 +1,5 @@
-//! Import hooks in `sys.meta_path`: registering tensors with einops when it is imported, and hints for modules that the
-//! package does not have.
+//! Import hooks in `sys.meta_path`: registering tensors with einops when it is imported, and modules that the package
+//! has under another name, or not at all.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -50,7 +50,7 @@ pub(crate) struct MissingFinder;
 
 #[pymethods]
 impl MissingFinder {
-    /// Returns None, or raises for a module of the package that has a hint.
+    /// The spec of a module of the package that stands elsewhere; raises for one that has a hint; None for others.
     #[pyo3(signature = (name, path=None, target=None))]
     fn find_spec<'py>(
         &self,
@@ -60,10 +60,11 @@ impl MissingFinder {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let _ = (path, target);
         let ours = name.to_str()?.split_once('.').is_some_and(|(home, _)| home == package::PACKAGE);
-        if ours {
-            package::REFUSE_IMPORT.get(name.py())?.call1((name,))?;
+        if !ours {
+            return Ok(None);
         }
-        Ok(None)
+        let found = package::FIND_MODULE.get(name.py())?.call1((name,))?;
+        Ok((!found.is_none()).then_some(found))
     }
 }
 

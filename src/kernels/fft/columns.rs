@@ -7,9 +7,9 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::axis_pass::{Strips, cost};
-use super::batched::{Strip, passes, workspace_len};
-use super::complex_lines;
-use super::float::{Number, Real};
+use super::batched::{Strip, lanes, passes, transform_strip, workspace_len};
+use super::complex_plan;
+use super::float::Real;
 use crate::kernels::view::{View, ViewMut};
 use crate::kernels::workspace::bytes_of;
 
@@ -30,12 +30,9 @@ pub(super) fn run<T: Real>(
     axis: usize,
     forward: bool,
     factor: T,
-) -> bool
-where
-    Complex<T>: Number<Part = T>,
-{
+) -> bool {
     let input = input.unwrap_or(out.as_view());
-    let (n, size, lanes) = (out.dims[axis], size_of::<Complex<T>>(), T::lanes());
+    let (n, size, lanes) = (out.dims[axis], size_of::<Complex<T>>(), lanes::<T>());
     let mut strips = Strips::new(out.dims, axis, [input.strides, out.strides], n, size);
     if strips.gaps != [1, 1] || strips.count < lanes || !(2..=MAX_POINTS).contains(&n) {
         return false;
@@ -50,7 +47,7 @@ where
     let column_steps = Some(strips.steps);
     let remainder = strips.count % lanes;
     let single =
-        (1..=lanes / MIN_FILL).contains(&remainder).then(|| complex_lines::plan::<T>(n, forward));
+        (1..=lanes / MIN_FILL).contains(&remainder).then(|| complex_plan::plan::<T>(n, forward));
     let scratch = single.as_ref().map_or(0, |plan| plan.get_inplace_scratch_len());
     let own = if single.is_some() { [n, scratch].map(bytes_of::<Complex<T>>) } else { [0; 2] };
     let bytes = bytes_of::<Complex<T>>(workspace) + own[0] + own[1];
@@ -61,7 +58,7 @@ where
             let strip = Strip { from, to, lines: batched, column_steps, factor, forward };
             // SAFETY: the views hold these lines, each in one strip; the workspace suffices.
             unsafe {
-                T::transform_strip(passes, strip, parts.take::<Complex<T>>(workspace).as_mut_ptr())
+                transform_strip(passes, strip, parts.take::<Complex<T>>(workspace).as_mut_ptr())
             };
         }
         let (Some(plan), true) = (&single, batched < lines) else { return };

@@ -5,42 +5,26 @@
 
 use std::sync::Arc;
 
+use rustfft::Fft;
 use rustfft::num_complex::Complex;
-use rustfft::{Fft, FftDirection};
 
 use super::axis_pass::{LineSource, LineTransform, run};
 use super::batched;
-use super::batched::BatchedPlan;
 use super::columns;
-use super::factorization;
-use super::float::{Number, Real, scale};
+use super::complex_plan::plan;
+use super::float::{Real, scale};
 use crate::dtype::DType;
 use crate::kernels::copy::copy;
 use crate::kernels::launch::launch;
 use crate::kernels::view::{View, ViewMut, one_dtype};
 use crate::kernels::workspace::{WorkspaceSlices, bytes_of};
 
-/// The cached plan of complex lines of `n` points.
-pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
-    let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
-    T::complex_plans().get((n, u8::from(forward)), || {
-        let plan = factorization::plan(n, direction);
-        if batched::prefers_batched::<T>(n) {
-            return Arc::new(BatchedPlan { passes: batched::passes(n), single: plan });
-        }
-        plan
-    })
-}
-
 struct ComplexLines<T: Real> {
     plan: Arc<dyn Fft<T>>,
     factor: T,
 }
 
-impl<T: Real> LineTransform for ComplexLines<T>
-where
-    Complex<T>: Number<Part = T>,
-{
+impl<T: Real> LineTransform for ComplexLines<T> {
     type In = Complex<T>;
     type Out = Complex<T>;
 
@@ -95,10 +79,7 @@ pub fn complex_to_complex(input: View, axes: &[usize], forward: bool, factor: f6
     );
 }
 
-fn transform_axes<T: Real>(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut)
-where
-    Complex<T>: Number<Part = T>,
-{
+fn transform_axes<T: Real>(input: View, axes: &[usize], forward: bool, factor: f64, out: ViewMut) {
     assert!(input.dtype.is_complex() && input.dims == out.dims, "fft: operands");
     assert!(!std::ptr::eq(input.ptr, out.ptr) || input.strides == out.strides, "fft: strides");
     if out.dims.contains(&0) {

@@ -13,9 +13,9 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::axis_pass::{LineSource, LineTransform, run};
-use super::complex_lines;
+use super::complex_plan;
 use super::dct_reorder::{apply_twiddles, apply_twiddles_transposed, deinterleave, interleave};
-use super::float::{Number, Real};
+use super::float::Real;
 use super::real_plan::{RealPlan, Weights, irfft_plan, rfft_plan};
 use super::twiddles::{TwiddleTable, dct2_twiddles, dct4_twiddles};
 use crate::dtype::DType;
@@ -75,9 +75,9 @@ impl<T: Real> Plan<T> {
             (2, _) => Plan::Type2(rfft_plan(n), dct2_twiddles(n)),
             (3, _) => Plan::Type3(irfft_plan(n), dct2_twiddles(n)),
             _ if n.is_multiple_of(2) => {
-                Plan::Type4(complex_lines::plan(n / 2, true), dct4_twiddles(n))
+                Plan::Type4(complex_plan::plan(n / 2, true), dct4_twiddles(n))
             }
-            _ => Plan::Type4(complex_lines::plan(2 * n, true), dct4_twiddles(n)),
+            _ => Plan::Type4(complex_plan::plan(2 * n, true), dct4_twiddles(n)),
         }
     }
 
@@ -105,10 +105,7 @@ impl<T: Real> Plan<T> {
     }
 
     /// Takes the inner plan's workspace.
-    fn take_workspace<'a>(&self, memory: &mut WorkspaceSlices<'a>) -> [&'a mut [Complex<T>]; 2]
-    where
-        Complex<T>: Number<Part = T>,
-    {
+    fn take_workspace<'a>(&self, memory: &mut WorkspaceSlices<'a>) -> [&'a mut [Complex<T>]; 2] {
         match self {
             Plan::Type1(plan) | Plan::Type2(plan, _) | Plan::Type3(plan, _) => {
                 plan.take_workspace(memory)
@@ -133,10 +130,7 @@ struct DctWorkspace<'a, T> {
     own: [&'a mut [Complex<T>]; 2],
 }
 
-impl<T: Real> LineTransform for DctLines<T>
-where
-    Complex<T>: Number<Part = T>,
-{
+impl<T: Real> LineTransform for DctLines<T> {
     type In = T;
     type Out = T;
 
@@ -173,7 +167,7 @@ where
         };
         let lines_per_call = self.plan.lines_per_call() * self.n;
         for (lines, out) in lines.chunks(lines_per_call).zip(out.chunks_mut(lines_per_call)) {
-            self.lines_per_call(lines, out, &mut workspace);
+            self.transform_lines(lines, out, &mut workspace);
             out.chunks_exact_mut(self.n).for_each(|out| self.postprocess(out));
         }
     }
@@ -193,10 +187,7 @@ fn negate_odd<T: Real>(line: &mut [T]) {
     line.iter_mut().skip(1).step_by(2).for_each(|x| *x = -*x);
 }
 
-impl<T: Real> DctLines<T>
-where
-    Complex<T>: Number<Part = T>,
-{
+impl<T: Real> DctLines<T> {
     /// Whether lines are changed before the transform.
     fn has_preprocessing(&self) -> bool {
         (self.dct_type.sine && self.dct_type.kind != 1) || self.edges.read != [1.0; 2]
@@ -212,7 +203,7 @@ where
     }
 
     /// Transforms the lines of a call: one line if the plan takes one at a time.
-    fn lines_per_call(&self, line: &[T], out: &mut [T], workspace: &mut DctWorkspace<'_, T>) {
+    fn transform_lines(&self, line: &[T], out: &mut [T], workspace: &mut DctWorkspace<'_, T>) {
         let factor = self.factor;
         match &self.plan {
             Plan::Type1(plan) if self.dct_type.sine => dst1(plan, factor, line, out, workspace),
@@ -236,10 +227,7 @@ where
     }
 }
 
-fn spectrum<T: Real>(plan: &RealPlan<T>, factor: T, workspace: &mut DctWorkspace<'_, T>)
-where
-    Complex<T>: Number<Part = T>,
-{
+fn spectrum<T: Real>(plan: &RealPlan<T>, factor: T, workspace: &mut DctWorkspace<'_, T>) {
     plan.forward(workspace.real, workspace.complex, &mut workspace.own, Weights::of(factor));
 }
 
@@ -250,9 +238,7 @@ fn dct1<T: Real>(
     line: &[T],
     out: &mut [T],
     workspace: &mut DctWorkspace<'_, T>,
-) where
-    Complex<T>: Number<Part = T>,
-{
+) {
     let (n, two) = (line.len(), T::narrow(2.0));
     for (i, &x) in line.iter().enumerate() {
         workspace.real[i] = x;
@@ -273,9 +259,7 @@ fn dst1<T: Real>(
     line: &[T],
     out: &mut [T],
     workspace: &mut DctWorkspace<'_, T>,
-) where
-    Complex<T>: Number<Part = T>,
-{
+) {
     let m = 2 * (line.len() + 1);
     workspace.real.fill(T::zero());
     for (i, &x) in line.iter().enumerate() {
@@ -295,9 +279,7 @@ fn dct2<T: Real>(
     lines: &[T],
     out: &mut [T],
     workspace: &mut DctWorkspace<'_, T>,
-) where
-    Complex<T>: Number<Part = T>,
-{
+) {
     let (n, half_len) = (plan.len(), plan.half_len());
     let (real, spectra) = (&mut workspace.real[..lines.len()], lines.len() / n * half_len);
     for (line, real) in lines.chunks_exact(n).zip(real.chunks_exact_mut(n)) {
@@ -319,9 +301,7 @@ fn dct3<T: Real>(
     lines: &[T],
     out: &mut [T],
     workspace: &mut DctWorkspace<'_, T>,
-) where
-    Complex<T>: Number<Part = T>,
-{
+) {
     let (n, half_len) = (plan.len(), plan.half_len());
     let (real, spectra) = (&mut workspace.real[..lines.len()], lines.len() / n * half_len);
     let spectra = &mut workspace.complex[..spectra];
@@ -405,9 +385,7 @@ fn transform_axis<T: Real>(
     factor: f64,
     edges: EdgeWeights,
     out: ViewMut,
-) where
-    Complex<T>: Number<Part = T>,
-{
+) {
     assert!(input.dtype.is_float(), "dct: dtype");
     if out.dims.contains(&0) {
         return;

@@ -1,17 +1,15 @@
-//! Element types of FFT lines: `Real` (the two float types with their plan caches) and `Number`.
+//! Element types of FFT lines: `Real` (the two float types with their vectors) and `Number`.
 //!
 //! Invariant: every bit pattern is a valid number.
 
 use std::ops::Mul;
 
-use rustfft::{Fft, FftNum, num_complex::Complex};
+use rustfft::FftNum;
+use rustfft::num_complex::Complex;
 
-use super::batched::BatchedFft;
-use super::batched::Passes;
-use super::mirrored::Combine;
-use super::plan_cache::PlanCache;
-use super::real_plan::RealPlan;
-use super::twiddles::TwiddleTable;
+use crate::kernels::simd::ComplexLanes;
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::simd::ComplexPairs;
 use crate::kernels::workspace::Bits;
 
 /// Elements of lines: floats and complex numbers.
@@ -21,19 +19,21 @@ pub(super) trait Number: Bits + Send + Sync + 'static {
     fn scaled(self, by: Self::Part) -> Self;
 }
 
-/// A float type with plans.
-pub(super) trait Real:
-    FftNum + BatchedFft + Combine + Number<Part = Self> + Mul<Output = Self>
-{
+/// A float type with transforms, and its vectors.
+pub(super) trait Real: FftNum + Number<Part = Self> + Mul<Output = Self> {
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: ComplexLanes<Part = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: ComplexPairs<Part = Self>;
     fn narrow(v: f64) -> Self;
-    fn complex_plans() -> &'static PlanCache<dyn Fft<Self>>;
-    fn real_plans() -> &'static PlanCache<RealPlan<Self>>;
-    fn twiddle_tables() -> &'static PlanCache<TwiddleTable<Self>>;
-    fn pass_plans() -> &'static PlanCache<Option<Passes<Self>>>;
 }
 
-macro_rules! numbers {
-    ($($t:ident),*) => {$(
+/// A vector of one of the float types.
+pub(super) trait Vector: ComplexLanes<Part: Real> {}
+impl<V: ComplexLanes<Part: Real>> Vector for V {}
+
+macro_rules! floats {
+    ($($t:ident: $avx512:ident $avx2:ident;)*) => {$(
         impl Number for $t {
             type Part = $t;
             #[inline(always)]
@@ -41,37 +41,29 @@ macro_rules! numbers {
                 self * by
             }
         }
-        impl Number for Complex<$t> {
-            type Part = $t;
-            #[inline(always)]
-            fn scaled(self, by: $t) -> Self {
-                Complex::new(self.re * by, self.im * by)
-            }
-        }
         impl Real for $t {
+            #[cfg(target_arch = "x86_64")]
+            type Avx512 = std::arch::x86_64::$avx512;
+            #[cfg(target_arch = "x86_64")]
+            type Avx2 = std::arch::x86_64::$avx2;
             fn narrow(v: f64) -> $t {
                 v as $t
-            }
-            fn complex_plans() -> &'static PlanCache<dyn Fft<$t>> {
-                static CACHE: PlanCache<dyn Fft<$t>> = PlanCache::new();
-                &CACHE
-            }
-            fn real_plans() -> &'static PlanCache<RealPlan<$t>> {
-                static CACHE: PlanCache<RealPlan<$t>> = PlanCache::new();
-                &CACHE
-            }
-            fn twiddle_tables() -> &'static PlanCache<TwiddleTable<$t>> {
-                static CACHE: PlanCache<TwiddleTable<$t>> = PlanCache::new();
-                &CACHE
-            }
-            fn pass_plans() -> &'static PlanCache<Option<Passes<$t>>> {
-                static CACHE: PlanCache<Option<Passes<$t>>> = PlanCache::new();
-                &CACHE
             }
         }
     )*};
 }
-numbers!(f64, f32);
+floats! {
+    f64: __m512d __m256d;
+    f32: __m512 __m256;
+}
+
+impl<T: Real> Number for Complex<T> {
+    type Part = T;
+    #[inline(always)]
+    fn scaled(self, by: T) -> Self {
+        Complex::new(self.re * by, self.im * by)
+    }
+}
 
 /// Multiplies every element by a number.
 pub(super) fn scale<A: Number>(line: &mut [A], by: A::Part) {

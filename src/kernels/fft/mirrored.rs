@@ -6,8 +6,8 @@
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::One;
 
-use super::batched::ComplexPairs;
 use super::float::Real;
+use crate::kernels::simd::ComplexPairs;
 
 /// Parameters of the combination. For the numbers `a` at `k` and `b` at `last - k` of each line,
 /// with `s = a + conj(b)` and `d = a - conj(b)`: `half s + twiddle d` goes to `k`, and the
@@ -27,53 +27,41 @@ pub(super) struct Mirror<T> {
     pub(super) output_factors: [T; 2],
 }
 
-/// A float type with this combination.
-pub(super) trait Combine: Sized {
-    /// Combines as many numbers of each line as there are twiddles with their mirror images, from
-    /// position 1 on.
-    ///
-    /// # Safety
-    /// The positions from 1 to `last - 1` of every line are readable and writable, and there are at
-    /// most half as many twiddles.
-    unsafe fn combine(mirror: Mirror<Self>, twiddles: &[Complex<Self>]);
-}
-
-macro_rules! combine {
-    ($($t:ty: $avx2:ident;)*) => {$(
-        impl Combine for $t {
-            unsafe fn combine(mirror: Mirror<$t>, twiddles: &[Complex<$t>]) {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    // AVX2 only: every AVX-512 vector would cross a cache line, because position 1
-                    // does not begin one.
-                    #[target_feature(enable = "avx2,fma")]
-                    unsafe fn avx2(mirror: Mirror<$t>, twiddles: &[Complex<$t>]) {
-                        // SAFETY: the caller's contract.
-                        unsafe { combine_simd::<std::arch::x86_64::$avx2>(mirror, twiddles) }
-                    }
-                    use crate::kernels::isa::{Level, level};
-                    if level() != Level::Baseline {
-                        // SAFETY: the CPU has the instructions; the rest is the caller's contract.
-                        return unsafe { avx2(mirror, twiddles) };
-                    }
-                }
-                // SAFETY: the caller's contract.
-                unsafe { combine_scalar(mirror, twiddles, 0) }
-            }
+/// Combines as many numbers of each line as there are twiddles with their mirror images, from
+/// position 1 on.
+///
+/// # Safety
+/// The positions from 1 to `last - 1` of every line are readable and writable, and there are at
+/// most half as many twiddles.
+pub(super) unsafe fn combine<T: Real>(mirror: Mirror<T>, twiddles: &[Complex<T>]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // AVX2 only: every AVX-512 vector would cross a cache line, because position 1 does not
+        // begin one.
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn avx2<T: Real>(mirror: Mirror<T>, twiddles: &[Complex<T>]) {
+            // SAFETY: the caller's contract.
+            unsafe { combine_simd::<T::Avx2>(mirror, twiddles) }
         }
-    )*};
-}
-combine! {
-    f64: __m256d;
-    f32: __m256;
+        use crate::kernels::isa::{Level, level};
+        if level() != Level::Baseline {
+            // SAFETY: the CPU has the instructions; the rest is the caller's contract.
+            return unsafe { avx2(mirror, twiddles) };
+        }
+    }
+    // SAFETY: the caller's contract.
+    unsafe { combine_scalar(mirror, twiddles, 0) }
 }
 
 /// Combines vectors of interleaved numbers with reversed vectors from the other end.
 ///
 /// # Safety
-/// As `Combine::combine`, on a CPU with the instructions of the vector.
+/// As `combine`, on a CPU with the instructions of the vector.
 #[inline(always)]
-unsafe fn combine_simd<V: ComplexPairs>(mirror: Mirror<V::Part>, twiddles: &[Complex<V::Part>]) {
+unsafe fn combine_simd<V: ComplexPairs<Part: Real>>(
+    mirror: Mirror<V::Part>,
+    twiddles: &[Complex<V::Part>],
+) {
     let factors = Factors::<V>::of(mirror);
     let (last, width) = (mirror.last, V::LANES / 2);
     let whole = twiddles.len() / width;
@@ -107,7 +95,7 @@ struct Factors<V> {
     opposite: V,
 }
 
-impl<V: ComplexPairs> Factors<V> {
+impl<V: ComplexPairs<Part: Real>> Factors<V> {
     #[inline(always)]
     fn of(mirror: Mirror<V::Part>) -> Factors<V> {
         let (one, Mirror { half, input_sign, output_factors: [re, im], .. }) =
@@ -135,7 +123,7 @@ impl<V: ComplexPairs> Factors<V> {
 /// Combines the remaining numbers, from twiddle `done` on.
 ///
 /// # Safety
-/// As `Combine::combine`.
+/// As `combine`.
 #[inline(always)]
 unsafe fn combine_scalar<T: Real>(mirror: Mirror<T>, twiddles: &[Complex<T>], done: usize) {
     for line in 0..mirror.lines {

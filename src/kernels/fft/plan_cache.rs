@@ -4,54 +4,51 @@
 //! the old one may be locked by a thread that does not exist in the child.
 
 use crate::threads::{Mutex, MutexGuard};
-use std::any::Any;
-use std::marker::PhantomData;
+use std::any::{Any, TypeId};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Most plans of a kind, and most points of all of them together.
-const MAX_PLANS: usize = 64;
-const MAX_POINTS: usize = 1 << 22;
+/// Most plans of a cache, and most points of all of them together.
+const MAX_PLANS: usize = 128;
+const MAX_POINTS: usize = 1 << 23;
 
-/// Cache of plans of one kind, by length and variant.
-pub(super) struct PlanCache<P: ?Sized + Send + Sync + 'static>(
-    PlanStore,
-    PhantomData<fn() -> Arc<P>>,
-);
-
-/// The untyped cache, compiled once for all kinds: each plan is an `Arc<P>`, the most recently used
-/// one last.
-struct PlanStore(AtomicPtr<ProcessPlans>);
+/// Cache of plans of one kind, for both float types, by type, length and variant. The most recently
+/// used plan is the last one.
+pub(super) struct PlanCache(AtomicPtr<ProcessPlans>);
 
 struct ProcessPlans {
     process: u32,
     plans: Mutex<Vec<(Key, AnyPlan)>>,
 }
 
+/// An `Arc` of a plan.
 type AnyPlan = Box<dyn Any + Send>;
 
-/// A length and a variant (such as a direction).
-type Key = (usize, u8);
+/// The type of a plan, its length and its variant (such as a direction).
+type Key = (TypeId, usize, u8);
 
-impl<P: ?Sized + Send + Sync + 'static> PlanCache<P> {
-    pub(super) const fn new() -> PlanCache<P> {
-        PlanCache(PlanStore(AtomicPtr::new(ptr::null_mut())), PhantomData)
+impl PlanCache {
+    pub(super) const fn new() -> PlanCache {
+        PlanCache(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The plan of a key, made by `make` if it is missing.
-    pub(super) fn get(&self, key: Key, make: impl FnOnce() -> Arc<P>) -> Arc<P> {
+    /// The plan of a length and a variant, made by `make` if it is missing.
+    pub(super) fn get<P: ?Sized + Send + Sync + 'static>(
+        &self,
+        (n, variant): (usize, u8),
+        make: impl FnOnce() -> Arc<P>,
+    ) -> Arc<P> {
+        let key = (TypeId::of::<P>(), n, variant);
         let mut found = None;
-        self.0.find(key, &mut |plan| found = plan.downcast_ref::<Arc<P>>().cloned());
+        self.find(key, &mut |plan| found = plan.downcast_ref::<Arc<P>>().cloned());
         found.unwrap_or_else(|| {
             let made = make();
-            self.0.insert(key, Box::new(Arc::clone(&made)));
+            self.insert(key, Box::new(Arc::clone(&made)));
             made
         })
     }
-}
 
-impl PlanStore {
     /// Calls `show` with the plan of a key, if it is cached.
     fn find(&self, key: Key, show: &mut dyn FnMut(&dyn Any)) {
         let mut plans = self.lock();
@@ -64,7 +61,7 @@ impl PlanStore {
     fn insert(&self, key: Key, made: AnyPlan) {
         let mut plans = self.lock();
         plans.push((key, made));
-        let points = |plans: &[(Key, AnyPlan)]| plans.iter().map(|((n, _), _)| n).sum::<usize>();
+        let points = |plans: &[(Key, AnyPlan)]| plans.iter().map(|((_, n, _), _)| n).sum::<usize>();
         while plans.len() > 1 && (plans.len() > MAX_PLANS || points(&plans) > MAX_POINTS) {
             plans.remove(0);
         }
@@ -100,14 +97,15 @@ mod tests {
 
     #[test]
     fn plans_are_made_once_and_the_oldest_are_evicted() {
-        static CACHE: PlanCache<usize> = PlanCache::new();
+        static CACHE: PlanCache = PlanCache::new();
         let get = |n: usize| *CACHE.get((n, 0), || Arc::new(n));
         assert_eq!(get(5), 5);
         assert_eq!(*CACHE.get((5, 0), || unreachable!()), 5);
         assert_eq!(*CACHE.get((5, 1), || Arc::new(7)), 7);
+        assert_eq!(*CACHE.get((5, 0), || Arc::new(5_u8)), 5_u8);
         (6..6 + MAX_PLANS).for_each(|n| assert_eq!(get(n), n));
         assert_eq!(*CACHE.get((5, 0), || Arc::new(8)), 8);
         get(MAX_POINTS + 1);
-        assert_eq!(CACHE.0.lock().len(), 1);
+        assert_eq!(CACHE.lock().len(), 1);
     }
 }

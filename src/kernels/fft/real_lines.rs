@@ -39,10 +39,7 @@ struct RealToHalf<T: Real> {
     weights: Weights<T>,
 }
 
-impl<T: Real> LineTransform for RealToHalf<T>
-where
-    Complex<T>: Number<Part = T>,
-{
+impl<T: Real> LineTransform for RealToHalf<T> {
     type In = T;
     type Out = Complex<T>;
 
@@ -81,10 +78,7 @@ struct HalfToReal<T: Real> {
     weights: Weights<T>,
 }
 
-impl<T: Real> LineTransform for HalfToReal<T>
-where
-    Complex<T>: Number<Part = T>,
-{
+impl<T: Real> LineTransform for HalfToReal<T> {
     type In = Complex<T>;
     type Out = T;
 

@@ -12,9 +12,10 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 
 use super::batched;
-use super::complex_lines;
-use super::float::{Number, Real};
-use super::mirrored::Mirror;
+use super::complex_plan;
+use super::float::Real;
+use super::mirrored::{Mirror, combine};
+use super::plan_cache::PlanCache;
 use crate::kernels::workspace::{WorkspaceSlices, bytes_of};
 
 /// The plan of real lines of one length in one direction.
@@ -53,14 +54,16 @@ impl<T: Real> Weights<T> {
     }
 }
 
+static PLANS: PlanCache = PlanCache::new();
+
 /// The cached plan from a line to its half spectrum.
 pub(super) fn rfft_plan<T: Real>(n: usize) -> Arc<RealPlan<T>> {
-    T::real_plans().get((n, 1), || Arc::new(RealPlan::new(n, true)))
+    PLANS.get((n, 1), || Arc::new(RealPlan::new(n, true)))
 }
 
 /// The cached plan from a half spectrum to its line.
 pub(super) fn irfft_plan<T: Real>(n: usize) -> Arc<RealPlan<T>> {
-    T::real_plans().get((n, 0), || Arc::new(RealPlan::new(n, false)))
+    PLANS.get((n, 0), || Arc::new(RealPlan::new(n, false)))
 }
 
 impl<T: Real> RealPlan<T> {
@@ -80,7 +83,7 @@ impl<T: Real> RealPlan<T> {
         let count = if even { n / 4 + 1 } else { 1 };
         RealPlan {
             n,
-            fft: complex_lines::plan(points, forward),
+            fft: complex_plan::plan(points, forward),
             lines_per_call,
             twiddles: (1..count).map(twiddle).collect(),
         }
@@ -118,10 +121,7 @@ impl<T: Real> RealPlan<T> {
     pub(super) fn take_workspace<'a>(
         &self,
         memory: &mut WorkspaceSlices<'a>,
-    ) -> [&'a mut [Complex<T>]; 2]
-    where
-        Complex<T>: Number<Part = T>,
-    {
+    ) -> [&'a mut [Complex<T>]; 2] {
         [memory.take(self.lines_per_call * self.fft.len()), memory.take(self.scratch())]
     }
 
@@ -174,7 +174,7 @@ impl<T: Real> RealPlan<T> {
         };
         // SAFETY: the lines of both have the positions from 1 to `last - 1`, and the output is
         // borrowed mutably.
-        unsafe { T::combine(mirror, &self.twiddles) };
+        unsafe { combine(mirror, &self.twiddles) };
         for (z, out) in z.chunks_exact(m).zip(out.chunks_exact_mut(half_len)) {
             if m.is_multiple_of(2) {
                 let middle = z[m / 2];
@@ -235,7 +235,7 @@ impl<T: Real> RealPlan<T> {
             output_factors: [interior, interior],
         };
         // SAFETY: as above.
-        unsafe { T::combine(mirror, &self.twiddles) };
+        unsafe { combine(mirror, &self.twiddles) };
         for (z, line) in z.chunks_exact_mut(m).zip(lines.chunks_exact(half_len)) {
             if m.is_multiple_of(2) {
                 let (middle, twice) = (line[m / 2], interior + interior);

@@ -163,6 +163,15 @@ impl<T: Tile> BlockedProduct<T> {
         step: isize,
     ) {
         let &Block { s, a, c, accumulate, packed_a, .. } = block;
+        let mut to = TileOutput {
+            ptr: c.from(0, j).ptr,
+            strides: [c.rs, c.cs],
+            rows: 0,
+            columns,
+            accumulate,
+            prefetch: self.prefetches_output,
+            factor: self.whole.factor,
+        };
         let mut i = 0;
         for (tile, &tile_rows) in self.tiles.rows.iter().enumerate() {
             let kernel = self.tiles.run[tile][index];
@@ -173,17 +182,9 @@ impl<T: Tile> BlockedProduct<T> {
                 } else {
                     a.from(i, 0)
                 };
-                let to = TileOutput {
-                    ptr: c.from(i, j).ptr,
-                    strides: [c.rs, c.cs],
-                    rows,
-                    columns,
-                    accumulate,
-                    prefetch: self.prefetches_output,
-                    factor: self.whole.factor,
-                };
+                (to.ptr, to.rows) = (c.from(i, j).ptr, rows);
                 // SAFETY: the caller's contract.
-                unsafe { kernel(s.k, a, from, step, to) };
+                unsafe { kernel(s.k, a, from, step, &to) };
                 i += tile_rows;
             }
         }

@@ -29,7 +29,7 @@ trait Part:
 /// # Safety
 /// The tile is readable and the output writable.
 #[inline(always)]
-unsafe fn store_tile<T: Part>(to: TileOutput<Complex<T>>, tile: *const [T; 2], wide: usize)
+unsafe fn store_tile<T: Part>(to: &TileOutput<Complex<T>>, tile: *const [T; 2], wide: usize)
 where
     Complex<T>: Tile,
 {
@@ -74,7 +74,7 @@ unsafe fn scalar_tile<T: Part, const R: usize, const W: usize>(
     a: Mat<*const Complex<T>>,
     b: *const Complex<T>,
     step: isize,
-    to: TileOutput<Complex<T>>,
+    to: &TileOutput<Complex<T>>,
 ) where
     Complex<T>: Tile<Factor = T>,
 {
@@ -114,7 +114,7 @@ macro_rules! vector_tile {
             a: Mat<*const Complex<$t>>,
             b: *const Complex<$t>,
             step: isize,
-            to: TileOutput<Complex<$t>>,
+            to: &TileOutput<Complex<$t>>,
         ) {
             use std::arch::x86_64::*;
             const L: usize = $lanes;

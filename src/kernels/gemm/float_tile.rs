@@ -47,7 +47,7 @@ macro_rules! vector_tile {
             a: Mat<*const $t>,
             b: *const $t,
             step: isize,
-            to: TileOutput<$t>,
+            to: &TileOutput<$t>,
         ) {
             use std::arch::x86_64::*;
             use std::hint::black_box;

@@ -26,7 +26,7 @@ pub(in crate::kernels) struct TileOutput<T: Tile> {
 /// `k` times; the output is writable, overlaps neither and has a row; without `PADDED` it has all
 /// rows of the tile, its columns are contiguous and end in the last vector; the CPU has the level.
 pub(in crate::kernels) type MicroKernel<T> =
-    unsafe fn(k: usize, a: Mat<*const T>, b: *const T, step: isize, to: TileOutput<T>);
+    unsafe fn(k: usize, a: Mat<*const T>, b: *const T, step: isize, to: &TileOutput<T>);
 
 /// The micro-kernels of a CPU level, by the rows and the columns of their tiles, largest first.
 pub(in crate::kernels) struct Tiles<T: Tile> {

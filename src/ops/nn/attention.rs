@@ -89,7 +89,7 @@ fn every_other(x: &Tensor, start: usize, pairs: usize) -> Result<Tensor> {
 
 crate::operations! { family "attention" [float32];
     /// `softmax(q kᵀ scale + mask) v` for queries (…, L, E), keys (…, S, E) and values (…, S, V); `scale` is 1/sqrt(E) unless given; a boolean mask says which keys are seen, is_causal those up to the query's position. Derivatives: those of its parts.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_scaled_dot_product_attention")]
     fn scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Option<Tensor> = None, is_causal: bool = false, scale: Option<f64> = None) -> Tensor {
         check(query, key, value)?;
         let dtype = query.dtype().promote(key.dtype()).promote(value.dtype());

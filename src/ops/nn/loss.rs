@@ -110,19 +110,19 @@ fn clamped_norm(x: &Tensor, axis: usize, eps: f64) -> Result<Tensor> {
 
 crate::operations! { family "losses" [float32];
     /// Squared differences: their mean, their sum, or all of them. Derivative: `2 g (x - target)`, over n for the mean.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_mse_loss")]
     fn mse_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned()) -> Tensor {
         let (x, target) = same_shape_floats("mse_loss", x, target)?;
         reduce("mse_loss", &binary(&SQUARED_ERROR, &x, &target)?, &reduction)
     }
     /// Absolute differences: their mean, their sum, or all of them. Derivative: `g sign(x - target)`, 0 where they are equal, over n for the mean.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_l1_loss")]
     fn l1_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned()) -> Tensor {
         let (x, target) = same_shape_floats("l1_loss", x, target)?;
         reduce("l1_loss", &binary(&ABSOLUTE_ERROR, &x, &target)?, &reduction)
     }
     /// `d² / 2` up to `delta` and `delta (|d| - delta / 2)` beyond, `d = x - target`. Derivative: `g` times `d` limited to ±delta.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_huber_loss")]
     fn huber_loss(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), delta: f64 = 1.0) -> Tensor {
         check_at_least("huber_loss", "delta", delta, 0.0, true)?;
         let (x, target) = same_shape_floats("huber_loss", x, target)?;

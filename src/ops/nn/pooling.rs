@@ -271,7 +271,7 @@ crate::operations! { family "pooling" [float32];
         reshape_dims(&binary(&MULTIPLY, &window_sums(&g, &x)?, &mean_factors)?, &dims)
     }
     /// Means of the windows that divide the last two axes into `output_size` parts. Derivative: `g` shared by the window.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_adaptive_avg_pool2d")]
     fn adaptive_avg_pool2d(x: Tensor, output_size: Ints) -> Tensor {
         let op = "adaptive_avg_pool2d";
         let x = as_real_float(op, x)?;

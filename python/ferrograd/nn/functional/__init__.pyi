@@ -1,32 +1,6 @@
 # Written by tools/stubs.py from ferrograd/_names; `__init__.py` loads the same names.
 
-from ferrograd.nn._operations import (
-    avg_pool2d as avg_pool2d,
-    batch_norm as batch_norm,
-    binary_cross_entropy as binary_cross_entropy,
-    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
-    conv1d as conv1d,
-    conv2d as conv2d,
-    conv_transpose2d as conv_transpose2d,
-    cosine_similarity as cosine_similarity,
-    dropout_mask as dropout_mask,
-    euclidean_distances as euclidean_distances,
-    grid_sample as grid_sample,
-    group_norm as group_norm,
-    gru_sequence as gru_sequence,
-    interpolate_axis as interpolate_axis,
-    kl_div as kl_div,
-    layer_norm as layer_norm,
-    linear as linear,
-    lstm_sequence as lstm_sequence,
-    max_pool1d as max_pool1d,
-    max_pool2d as max_pool2d,
-    nll_loss as nll_loss,
-    pad as pad,
-    rms_norm as rms_norm,
-    rope as rope,
-    smooth_l1_loss as smooth_l1_loss,
-)
+from ferrograd.nn._operations import *
 from ferrograd._core import (
     celu as celu,
     cross_entropy as cross_entropy,

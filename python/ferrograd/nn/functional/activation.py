@@ -64,7 +64,7 @@ def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> 
     check_new("threshold", inplace, "F.threshold_(x)")
     x = asarray(pattern("threshold", x))
     if x.dtype in _LOOPED and type(threshold) in _NUMBERS and type(value) in _NUMBERS:
-        return _operations.threshold(x, threshold, value)
+        return _operations._threshold(x, threshold, value)
     _check_limits("threshold", threshold=threshold, value=value)
     return where(x <= threshold, value, x)
 
@@ -78,7 +78,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """
     x = asarray(pattern("hardshrink", x))
     if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
-        return _operations.hardshrink(x, lambd)
+        return _operations._hardshrink(x, lambd)
     _check_limits("hardshrink", lambd=lambd)
     return where(abs(x) <= lambd, 0.0, x)
 
@@ -92,7 +92,7 @@ def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
     """
     x = asarray(pattern("softshrink", x))
     if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
-        return _operations.softshrink(x, lambd)
+        return _operations._softshrink(x, lambd)
     _check_limits("softshrink", lambd=lambd)
     if np.any(np.asarray(lambd) < 0):
         raise ArgumentError(f"softshrink: lambd={lambd}; give at least 0")
@@ -137,7 +137,7 @@ def prelu(x: Any, weight: Any) -> Tensor:
     elif weight.ndim > x.ndim:
         weight = weight.reshape(())
     if x.dtype in _LOOPED and weight.dtype in _LOOPED:
-        return _operations.prelu(x, weight)
+        return _operations._prelu(x, weight)
     return where(x > 0, x, weight * x)
 
 

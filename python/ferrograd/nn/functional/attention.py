@@ -51,7 +51,7 @@ def scaled_dot_product_attention(
         key, value = (_shared_heads(query, x) for x in (key, value))
     options: dict[str, Any] = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
     if dropout_p == 0.0:
-        found: Tensor = _operations.scaled_dot_product_attention(query, key, value, **options)
+        found: Tensor = _operations._scaled_dot_product_attention(query, key, value, **options)
         return found
     value = asarray(value)
     weights = _weights(query, key, value, options)
@@ -74,7 +74,7 @@ def _shared_heads(query: Any, x: Any) -> Tensor:
 def _weights(query: Any, key: Any, value: Tensor, options: dict[str, Any]) -> Tensor:
     """The weights of attention: its result for unit vectors as values."""
     units = np.eye(value.shape[-2], dtype=value.dtype)
-    return _operations.scaled_dot_product_attention(query, key, units, **options)
+    return _operations._scaled_dot_product_attention(query, key, units, **options)
 
 
 def merged_mask(

@@ -42,7 +42,7 @@ def mse_loss(
     1.75
     """
     if weight is None:
-        return _operations.mse_loss(x, target, reduction, out=out, name=name)
+        return _operations._mse_loss(x, target, reduction, out=out, name=name)
     return _weighted("mse_loss", x, target, reduction, weight, out, name)
 
 
@@ -64,7 +64,7 @@ def l1_loss(
     1.5
     """
     if weight is None:
-        return _operations.l1_loss(x, target, reduction, out=out, name=name)
+        return _operations._l1_loss(x, target, reduction, out=out, name=name)
     return _weighted("l1_loss", x, target, reduction, weight, out, name)
 
 
@@ -88,7 +88,7 @@ def huber_loss(
     4.0
     """
     if weight is None:
-        return _operations.huber_loss(x, target, reduction, delta, out=out, name=name)
+        return _operations._huber_loss(x, target, reduction, delta, out=out, name=name)
     return _weighted("huber_loss", x, target, reduction, weight, out, name, delta)
 
 
@@ -98,7 +98,7 @@ def _weighted(
     checked_reduction(op, reduction)
     if out is not None or name is not None:
         raise ArgumentError(f"{op}: out= and name= are for calls without weight; leave them out")
-    losses: Tensor = getattr(_operations, op)(x, target, "none", *more)
+    losses: Tensor = getattr(_operations, f"_{op}")(x, target, "none", *more)
     losses, weight = same_shape(op, losses, weight)
     if reduction == "mean" and op != "huber_loss":
         return (losses * weight).sum() / weight.sum()

@@ -10,13 +10,26 @@ use rustfft::num_complex::Complex;
 use rustfft::num_traits::One;
 
 use super::passes::{Passes, RadixPass, Row, dft5, dft8, scale_row, times_twiddle};
-use super::simd::Vector;
-use super::transform::Strip;
 use super::transpose::{gather, scatter};
+use crate::kernels::fft::float::Vector;
 
 /// Positions to prefetch ahead: each is on another page, where the hardware prefetcher does not
 /// help.
 const PREFETCH_POSITIONS: isize = 8;
+
+/// Lines transformed together: contiguous ones, at most as many as there are lanes, or adjacent
+/// ones (columns).
+#[derive(Clone, Copy)]
+pub(in crate::kernels::fft) struct Strip<T> {
+    pub(in crate::kernels::fft) from: *const Complex<T>,
+    pub(in crate::kernels::fft) to: *mut Complex<T>,
+    pub(in crate::kernels::fft) lines: usize,
+    /// For adjacent lines, the strides of their positions in input and output.
+    pub(in crate::kernels::fft) column_steps: Option<[isize; 2]>,
+    /// Factor of the results, for adjacent lines only.
+    pub(in crate::kernels::fft) factor: T,
+    pub(in crate::kernels::fft) forward: bool,
+}
 
 /// Layout of adjacent lines in memory (as columns) and of their rows in the workspace.
 #[derive(Clone, Copy)]

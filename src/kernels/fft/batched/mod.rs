@@ -4,13 +4,11 @@
 
 mod load_store;
 mod passes;
-mod simd;
 mod transform;
 mod transpose;
 
-pub(super) use passes::Passes;
-pub(super) use simd::ComplexPairs;
+pub(super) use load_store::Strip;
 pub(super) use transform::{
-    BatchedFft, BatchedPlan, Strip, lines_per_call, passes, prefers_batched, workspace_bytes,
+    BatchedPlan, lanes, lines_per_call, passes, prefers_batched, transform_strip, workspace_bytes,
     workspace_len,
 };

@@ -9,8 +9,7 @@ use std::mem::MaybeUninit;
 
 use rustfft::num_complex::Complex;
 
-use super::simd::Vector;
-use crate::kernels::fft::float::Real;
+use crate::kernels::fft::float::{Real, Vector};
 
 /// One position of as many lines as a vector has lanes: their real and their imaginary parts.
 pub(super) type Row<V> = [V; 2];

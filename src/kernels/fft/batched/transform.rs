@@ -10,10 +10,10 @@ use std::sync::Arc;
 use rustfft::num_complex::Complex;
 use rustfft::{Direction, Fft, FftDirection, Length};
 
-use super::load_store;
+use super::load_store::{self, Strip};
 use super::passes::{Passes, Row};
-use super::simd::Vector;
-use crate::kernels::fft::float::Real;
+use crate::kernels::fft::float::{Real, Vector};
+use crate::kernels::fft::plan_cache::PlanCache;
 use crate::kernels::isa::{Level, level};
 
 /// Most points of a line: the rows then take 2 MB.
@@ -25,88 +25,58 @@ const ROW_PADDING: usize = 16;
 const MAX_ROW_BYTES: usize = 128;
 const ROW_ALIGNMENT: usize = 64;
 
-/// Lines transformed together: contiguous ones, at most as many as there are lanes, or adjacent
-/// ones (columns).
-#[derive(Clone, Copy)]
-pub(in crate::kernels::fft) struct Strip<T> {
-    pub(in crate::kernels::fft) from: *const Complex<T>,
-    pub(in crate::kernels::fft) to: *mut Complex<T>,
-    pub(in crate::kernels::fft) lines: usize,
-    /// For adjacent lines, the strides of their positions in input and output.
-    pub(in crate::kernels::fft) column_steps: Option<[isize; 2]>,
-    /// Factor of the results, for adjacent lines only.
-    pub(in crate::kernels::fft) factor: T,
-    pub(in crate::kernels::fft) forward: bool,
+/// Lanes of a vector on this CPU, 0 without SIMD support.
+pub(in crate::kernels::fft) fn lanes<T: Real>() -> usize {
+    match level() {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => ROW_ALIGNMENT / size_of::<T>(),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => ROW_ALIGNMENT / 2 / size_of::<T>(),
+        _ => 0,
+    }
 }
 
-/// A float type with batched FFTs on some CPUs.
-pub(in crate::kernels::fft) trait BatchedFft: Sized {
-    /// Lanes of a vector on this CPU, 0 without SIMD support.
-    fn lanes() -> usize;
-    /// Transforms a strip, possibly in place.
-    ///
-    /// # Safety
-    /// The input and output lines are valid, `lanes` is not 0, and the workspace has
-    /// `workspace_len` numbers.
-    unsafe fn transform_strip(
-        passes: &Passes<Self>,
-        strip: Strip<Self>,
-        workspace: *mut Complex<Self>,
-    );
-}
-
-macro_rules! lanes {
-    ($($t:ty: $avx512:ident $avx2:ident;)*) => {$(
-        impl BatchedFft for $t {
-            fn lanes() -> usize {
-                match level() {
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => ROW_ALIGNMENT / size_of::<$t>(),
-                    #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => ROW_ALIGNMENT / 2 / size_of::<$t>(),
-                    _ => 0,
-                }
-            }
-
-            unsafe fn transform_strip(passes: &Passes<$t>, strip: Strip<$t>, workspace: *mut Complex<$t>) {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    use std::arch::x86_64::{$avx2, $avx512};
-                    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-                    unsafe fn avx512(p: &Passes<$t>, s: Strip<$t>, workspace: *mut Complex<$t>) {
-                        // SAFETY: the caller's contract.
-                        unsafe { transform::<$avx512>(p, s, workspace) }
-                    }
-                    #[target_feature(enable = "avx2,fma")]
-                    unsafe fn avx2(p: &Passes<$t>, s: Strip<$t>, workspace: *mut Complex<$t>) {
-                        // SAFETY: the caller's contract.
-                        unsafe { transform::<$avx2>(p, s, workspace) }
-                    }
-                    // SAFETY: the CPU has the instructions of its level; the rest is the caller's contract.
-                    unsafe {
-                        match level() {
-                            Level::Avx512 => avx512(passes, strip, workspace),
-                            _ => avx2(passes, strip, workspace),
-                        }
-                    }
-                }
-                #[cfg(not(target_arch = "x86_64"))]
-                unreachable!("fft: no vectors for {} lines of {}", strip.lines, passes.n)
+/// Transforms a strip, possibly in place.
+///
+/// # Safety
+/// The input and output lines are valid, `lanes` is not 0, and the workspace has `workspace_len`
+/// numbers.
+pub(in crate::kernels::fft) unsafe fn transform_strip<T: Real>(
+    passes: &Passes<T>,
+    strip: Strip<T>,
+    workspace: *mut Complex<T>,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+        unsafe fn avx512<T: Real>(p: &Passes<T>, s: Strip<T>, workspace: *mut Complex<T>) {
+            // SAFETY: the caller's contract.
+            unsafe { transform::<T::Avx512>(p, s, workspace) }
+        }
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn avx2<T: Real>(p: &Passes<T>, s: Strip<T>, workspace: *mut Complex<T>) {
+            // SAFETY: the caller's contract.
+            unsafe { transform::<T::Avx2>(p, s, workspace) }
+        }
+        // SAFETY: the CPU has the instructions of its level; the rest is the caller's contract.
+        unsafe {
+            match level() {
+                Level::Avx512 => avx512(passes, strip, workspace),
+                _ => avx2(passes, strip, workspace),
             }
         }
-    )*};
-}
-lanes! {
-    f64: __m512d __m256d;
-    f32: __m512 __m256;
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    unreachable!("fft: no vectors for {} lines of {}", strip.lines, passes.n)
 }
 
 /// The cached passes for lines of `n` points, if this CPU and length support them.
 pub(in crate::kernels::fft) fn passes<T: Real>(n: usize) -> Arc<Option<Passes<T>>> {
-    if T::lanes() == 0 || n > MAX_POINTS {
+    if lanes::<T>() == 0 || n > MAX_POINTS {
         return Arc::new(None);
     }
-    T::pass_plans().get((n, 0), || Arc::new(Passes::new(n)))
+    static PASSES: PlanCache = PlanCache::new();
+    PASSES.get((n, 0), || Arc::new(Passes::new(n)))
 }
 
 /// Whether contiguous lines of `n` points are batched too.
@@ -116,7 +86,7 @@ pub(in crate::kernels::fft) fn prefers_batched<T: Real>(n: usize) -> bool {
 
 /// How many contiguous lines are transformed together.
 pub(in crate::kernels::fft) fn lines_per_call<T: Real>(n: usize) -> usize {
-    if prefers_batched::<T>(n) { T::lanes() } else { 1 }
+    if prefers_batched::<T>(n) { lanes::<T>() } else { 1 }
 }
 
 /// Bytes of workspace for groups of lines of `n` points.
@@ -134,7 +104,7 @@ pub(in crate::kernels::fft) fn workspace_len<T>(n: usize, groups: usize) -> usiz
 }
 
 /// # Safety
-/// As `BatchedFft::transform_strip`, on a CPU with the instructions of the vector.
+/// As `transform_strip`, on a CPU with the instructions of the vector.
 #[inline(always)]
 unsafe fn transform<V: Vector>(
     passes: &Passes<V::Part>,
@@ -165,7 +135,7 @@ impl<T: Real> BatchedPlan<T> {
         scratch: &mut [Complex<T>],
         few: impl Fn(usize, usize, &mut [Complex<T>]),
     ) {
-        let (n, lanes) = (self.single.len(), T::lanes());
+        let (n, lanes) = (self.single.len(), lanes::<T>());
         assert!(scratch.len() >= workspace_len::<T>(n, 1), "fft: scratch");
         let Some(passes) = self.passes.as_ref() else {
             return few(0, len, scratch);
@@ -180,7 +150,7 @@ impl<T: Real> BatchedPlan<T> {
             let forward = self.single.fft_direction() == FftDirection::Forward;
             let strip = Strip { from, to, lines, column_steps: None, factor: T::one(), forward };
             // SAFETY: the lines are in slices that the callers borrow, and the scratch was checked.
-            unsafe { T::transform_strip(passes, strip, scratch.as_mut_ptr()) };
+            unsafe { transform_strip(passes, strip, scratch.as_mut_ptr()) };
         }
     }
 

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use rustfft::num_complex::Complex;
 
 use super::passes::Row;
-use super::simd::Vector;
+use crate::kernels::fft::float::Vector;
 
 /// Complex numbers in a vector: the side of a tile.
 #[inline(always)]

@@ -43,22 +43,22 @@ elementwise_specs! {
 
 crate::operations! { family "activation";
     /// `value` up to the threshold, else `x`. Derivative: 0 there, `g` elsewhere.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_threshold")]
     fn threshold_(x: Tensor, threshold: f64, value: f64) -> Tensor {
         unary_with(&OUTSIDE, x, &[f64::NEG_INFINITY, threshold, value])
     }
     /// 0 where `|x| <= lambd`, else `x`. Derivative: 0 there, `g` elsewhere.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_hardshrink")]
     fn hardshrink(x: Tensor, lambd: f64 = 0.5) -> Tensor {
         unary_with(&OUTSIDE, x, &[-lambd, lambd, 0.0])
     }
     /// `x` moved towards 0 by `lambd`, at most to 0. Derivative: `g` where `|x| > lambd`, 0 elsewhere.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_softshrink")]
     fn softshrink(x: Tensor, lambd: f64 = 0.5) -> Tensor {
         unary_with(&SHRUNK, x, &[-lambd, lambd, 0.0])
     }
     /// `x` above zero, `weight x` elsewhere. Derivatives: `g`, or `g weight`; and `g x` where `x` is not above zero.
-    [namespace("nn.functional")]
+    [namespace("nn.functional"), core_function("_prelu")]
     fn prelu(x: Tensor, weight: Tensor) -> Tensor {
         binary(&WEIGHTED_BELOW, x, weight)
     }

@@ -52,7 +52,7 @@ def adaptive_avg_pool1d(x: Any, output_size: Sizes) -> Tensor:
     """
     x = ranked("adaptive_avg_pool1d", x, (2, 3), "(N, C, L)")
     (size,) = per_axis("adaptive_avg_pool1d", "output_size", output_size, 1)
-    return _operations.adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
+    return _operations._adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
 
 
 def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
@@ -73,7 +73,7 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
         # One window is a mean; the operation has the errors.
         if x.dtype.kind == "f" and x.ndim in (3, 4) and 0 not in x.shape[-2:]:
             return x.mean((-2, -1), keepdims=True)
-    return _operations.adaptive_avg_pool2d(x, output_size)
+    return _operations._adaptive_avg_pool2d(x, output_size)
 
 
 def adaptive_max_pool1d(x: Any, output_size: Sizes, return_indices: bool = False) -> Any:

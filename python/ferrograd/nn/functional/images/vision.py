@@ -14,7 +14,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn._operations import adaptive_avg_pool2d, interpolate_axis
+from ferrograd.nn._operations import _adaptive_avg_pool2d, interpolate_axis
 from ferrograd.nn.functional._arguments import Sizes, ranked, whole
 from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
 from ferrograd.nn.functional.images.volumes import adaptive_avg_pool3d
@@ -169,7 +169,7 @@ def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
 def _area(x: Tensor, sizes: list[int]) -> Tensor:
     if len(sizes) == 1:
         return adaptive_avg_pool1d(x, sizes)
-    return adaptive_avg_pool2d(x, sizes) if len(sizes) == 2 else adaptive_avg_pool3d(x, sizes)
+    return _adaptive_avg_pool2d(x, sizes) if len(sizes) == 2 else adaptive_avg_pool3d(x, sizes)
 
 
 def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:

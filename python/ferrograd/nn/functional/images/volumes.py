@@ -120,9 +120,9 @@ def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
         sizes = zip(output_size, x.shape[-3:], strict=True)
         output_size = tuple(int(n) if part is None else part for part, n in sizes)
     depth, *rest = per_axis(op, "output_size", output_size, 3)
-    flat = _operations.adaptive_avg_pool2d(x.reshape((-1, *x.shape[-3:])), tuple(rest))
+    flat = _operations._adaptive_avg_pool2d(x.reshape((-1, *x.shape[-3:])), tuple(rest))
     lines = _lines(flat)
-    out = _operations.adaptive_avg_pool2d(lines, (depth, int(lines.shape[-1])))
+    out = _operations._adaptive_avg_pool2d(lines, (depth, int(lines.shape[-1])))
     return out.reshape((*x.shape[:-3], depth, *flat.shape[-2:]))
 
 

@@ -1,21 +1,15 @@
-//! SIMD vector operations of the batched FFT for AVX2 and AVX-512.
+//! Vectors of complex numbers: as separate vectors of real and imaginary parts, and interleaved.
 //!
 //! Invariant: a lane of a sum or a product depends on the same lane of the operands.
 
-use crate::kernels::fft::float::Real;
-use crate::kernels::simd::Lanes;
+use super::Lanes;
 
-/// SIMD vectors, with what FFTs need beside `Lanes`.
+/// SIMD vectors that hold the real or the imaginary parts of complex numbers, and their exchange
+/// with interleaved memory.
 ///
 /// # Safety
 /// As `Lanes`.
-pub(in crate::kernels::fft) unsafe trait Vector:
-    Lanes<Part: Real>
-{
-    fn sub(self, o: Self) -> Self;
-    fn mul(self, o: Self) -> Self;
-    /// `self * by - from`.
-    fn fused_sub(self, by: Self, from: Self) -> Self;
+pub(in crate::kernels) unsafe trait ComplexLanes: Lanes {
     /// Deinterleaves complex numbers: the real and the imaginary parts of as many as there are
     /// lanes, in an unspecified order.
     fn split(a: Self, b: Self) -> [Self; 2];
@@ -25,31 +19,16 @@ pub(in crate::kernels::fft) unsafe trait Vector:
     fn transposed(tile: [Self; 8]) -> [Self; 8];
 }
 
-macro_rules! vectors {
-    ($($v:ident: $sub:ident $mul:ident $fused_sub:ident [$($re:tt)*] [$($im:tt)*] $low:ident $high:ident
+macro_rules! complex_lanes {
+    ($($v:ident: [$($re:tt)*] [$($im:tt)*] $low:ident $high:ident
         |$t:ident| $transposed:expr;)*) => {$(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a register of this many floats.
-        unsafe impl Vector for std::arch::x86_64::$v {
-            #[inline(always)]
-            fn sub(self, o: Self) -> Self {
-                // SAFETY: the CPU has the instructions, as the trait requires; the same below.
-                unsafe { std::arch::x86_64::$sub(self, o) }
-            }
-            #[inline(always)]
-            fn mul(self, o: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { std::arch::x86_64::$mul(self, o) }
-            }
-            #[inline(always)]
-            fn fused_sub(self, by: Self, from: Self) -> Self {
-                // SAFETY: as above.
-                unsafe { std::arch::x86_64::$fused_sub(self, by, from) }
-            }
+        unsafe impl ComplexLanes for std::arch::x86_64::$v {
             #[inline(always)]
             fn split(a: Self, b: Self) -> [Self; 2] {
                 use std::arch::x86_64::*;
-                // SAFETY: as above.
+                // SAFETY: the CPU has the instructions, as the trait requires; the same below.
                 unsafe { [$($re)*(a, b), $($im)*(a, b)] }
             }
             #[inline(always)]
@@ -69,15 +48,13 @@ macro_rules! vectors {
         }
     )*};
 }
-vectors! {
-    __m512d: _mm512_sub_pd _mm512_mul_pd _mm512_fmsub_pd
-        [_mm512_unpacklo_pd] [_mm512_unpackhi_pd] _mm512_unpacklo_pd _mm512_unpackhi_pd
+complex_lanes! {
+    __m512d: [_mm512_unpacklo_pd] [_mm512_unpackhi_pd] _mm512_unpacklo_pd _mm512_unpackhi_pd
         |t| {
             let [a, b, c, d] = transpose_quarters([t[0], t[1], t[2], t[3]]);
             [a, b, c, d, a, b, c, d]
         };
-    __m512: _mm512_sub_ps _mm512_mul_ps _mm512_fmsub_ps
-        [_mm512_shuffle_ps::<0x88>] [_mm512_shuffle_ps::<0xdd>] _mm512_unpacklo_ps _mm512_unpackhi_ps
+    __m512: [_mm512_shuffle_ps::<0x88>] [_mm512_shuffle_ps::<0xdd>] _mm512_unpacklo_ps _mm512_unpackhi_ps
         |t| {
             let (mut even, mut odd) = ([_mm512_castps_pd(t[0]); 4], [_mm512_castps_pd(t[0]); 4]);
             for i in 0..4 {
@@ -91,15 +68,13 @@ vectors! {
             }
             out
         };
-    __m256d: _mm256_sub_pd _mm256_mul_pd _mm256_fmsub_pd
-        [_mm256_unpacklo_pd] [_mm256_unpackhi_pd] _mm256_unpacklo_pd _mm256_unpackhi_pd
+    __m256d: [_mm256_unpacklo_pd] [_mm256_unpackhi_pd] _mm256_unpacklo_pd _mm256_unpackhi_pd
         |t| {
             let a = _mm256_permute2f128_pd::<0x20>(t[0], t[1]);
             let b = _mm256_permute2f128_pd::<0x31>(t[0], t[1]);
             [a, b, a, b, a, b, a, b]
         };
-    __m256: _mm256_sub_ps _mm256_mul_ps _mm256_fmsub_ps
-        [_mm256_shuffle_ps::<0x88>] [_mm256_shuffle_ps::<0xdd>] _mm256_unpacklo_ps _mm256_unpackhi_ps
+    __m256: [_mm256_shuffle_ps::<0x88>] [_mm256_shuffle_ps::<0xdd>] _mm256_unpacklo_ps _mm256_unpackhi_ps
         |t| {
             let (a, b) = (_mm256_castps_pd(t[0]), _mm256_castps_pd(t[1]));
             let (c, d) = (_mm256_castps_pd(t[2]), _mm256_castps_pd(t[3]));
@@ -130,10 +105,8 @@ fn transpose_quarters(t: [std::arch::x86_64::__m512d; 4]) -> [std::arch::x86_64:
 /// Vectors of interleaved complex numbers.
 ///
 /// # Safety
-/// As `Vector`.
-pub(in crate::kernels::fft) unsafe trait ComplexPairs:
-    Vector
-{
+/// As `Lanes`.
+pub(in crate::kernels) unsafe trait ComplexPairs: ComplexLanes {
     /// Reverses the order of the numbers.
     fn reversed(self) -> Self;
     /// Duplicates the real part of each number.
@@ -152,7 +125,7 @@ pub(in crate::kernels::fft) unsafe trait ComplexPairs:
     }
 }
 
-macro_rules! pairs {
+macro_rules! complex_pairs {
     ($($v:ident: |$x:ident| $reversed:expr,
         $dup_real:ident [$($dup_imag:tt)*] [$($swap_parts:tt)*] $other:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]
@@ -190,7 +163,7 @@ macro_rules! pairs {
         }
     )*};
 }
-pairs! {
+complex_pairs! {
     __m256d: |x| _mm256_permute2f128_pd::<1>(x, x),
         _mm256_movedup_pd [_mm256_permute_pd::<0xf>] [_mm256_permute_pd::<0x5>] _mm256_fmaddsub_pd;
     __m256: |x| _mm256_castpd_ps(_mm256_permute4x64_pd::<0x1b>(_mm256_castps_pd(x))),

@@ -1,4 +1,5 @@
-//! Algorithm choice for a length: rustfft's AVX planner, or plans built here for CPUs without AVX.
+//! Plans of complex lines. Which algorithm serves a length: batches, rustfft's AVX planner, or plans
+//! built here for CPUs without AVX.
 //!
 //! Invariant: every length has a plan.
 
@@ -6,17 +7,32 @@ use std::sync::Arc;
 
 use rustfft::{Fft, FftDirection};
 
+use super::batched::{BatchedPlan, passes, prefers_batched};
 use super::float::Real;
+use super::plan_cache::PlanCache;
 
-/// A plan of `n` points.
+/// The cached plan of complex lines of `n` points.
+pub(super) fn plan<T: Real>(n: usize, forward: bool) -> Arc<dyn Fft<T>> {
+    static PLANS: PlanCache = PlanCache::new();
+    PLANS.get((n, u8::from(forward)), || -> Arc<dyn Fft<T>> {
+        let direction = if forward { FftDirection::Forward } else { FftDirection::Inverse };
+        let single = rustfft_plan(n, direction);
+        if prefers_batched::<T>(n) {
+            return Arc::new(BatchedPlan { passes: passes(n), single });
+        }
+        single
+    })
+}
+
+/// A plan of rustfft's.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+fn rustfft_plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     rustfft::FftPlanner::new().plan_fft(n, direction)
 }
 
-/// A plan of `n` points.
+/// A plan of rustfft's.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+fn rustfft_plan<T: Real>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
     use crate::kernels::isa::{Level, level};
     if level() > Level::Baseline
         && let Ok(mut planner) = rustfft::FftPlannerAvx::new()

@@ -1,0 +1,31 @@
+//! The methods of `Tensor` that are written in Python: the module below the package, and
+//! names in it. Written by `tools/stubs.py` from `python/ferrograd/_names/tensor.py`.
+
+pub(super) const PYTHON_METHODS: &[(&str, &str)] = &[
+    ("_dispatch.array_refusal", "matvec"),
+    ("_dispatch.ndarray_methods", "__reversed__ fill partition put sort"),
+    ("_pytorch.division", "div div_"),
+    ("_pytorch.dtype_queries", "get_device is_nonzero is_same_size is_signed ndimension nelement"),
+    ("_pytorch.dtype_queries", "pin_memory share_memory_ type"),
+    ("_pytorch.in_place", "addbmm_ addmm_ addmv_ addr_ baddbmm_ clamp_max_ clamp_min_ eq_"),
+    ("_pytorch.in_place", "float_power_ gcd_ ge_ greater_ greater_equal_ gt_ lcm_ ldexp_ le_"),
+    ("_pytorch.in_place", "less_ less_equal_ lt_ ne_ nextafter_ not_equal_ renorm_"),
+    ("_pytorch.linear_algebra", "cholesky cholesky_inverse cholesky_solve clamp_max clamp_min det"),
+    ("_pytorch.linear_algebra", "inverse logdet matrix_exp matrix_power pinverse slogdet"),
+    ("_pytorch.math", "adjoint as_strided float_power frac frac_ frexp gcd isneginf isposinf lcm"),
+    ("_pytorch.math", "ldexp logit nanquantile positive renorm"),
+    ("_pytorch.products", "addbmm addmm addmv addr baddbmm dist mv"),
+    ("_pytorch.random", "cauchy_ exponential_ geometric_ log_normal_ multinomial"),
+    ("_pytorch.scatter", "diagonal_scatter fill_diagonal_ index_copy index_copy_ index_fill"),
+    ("_pytorch.scatter", "index_fill_ index_put index_put_ masked_scatter masked_scatter_"),
+    ("_pytorch.scatter", "select_scatter slice_scatter split unflatten where"),
+    ("_pytorch.sorting", "aminmax bincount histc kthvalue mode msort unique_consecutive"),
+    ("_pytorch.unsupported", "apply_ at bfloat16 block_until_ready cuda flat hardshrink igamma"),
+    ("_pytorch.unsupported", "indices is_cpu is_cuda is_meta is_mps is_quantized is_sparse layout"),
+    ("_pytorch.unsupported", "lu lu_solve map_ mvlgamma prelu put_ qr resize_ resize_as_ set_"),
+    ("_pytorch.unsupported", "squeeze_ storage storage_offset svd t_ to_dense to_sparse"),
+    ("_pytorch.unsupported", "triangular_solve unsqueeze_ untyped_storage values"),
+    ("_tensor.copy_protocols", "__copy__ __deepcopy__ full_like"),
+    ("_tensor.random", "bernoulli bernoulli_ normal_ random_ uniform_"),
+    ("fft._stft", "istft stft"),
+];
