@@ -4,7 +4,6 @@
 
 mod access;
 mod bitset;
-pub mod capture;
 mod compact_layout;
 mod copy_on_write;
 mod element_ptr;
@@ -12,6 +11,7 @@ pub(crate) mod hash;
 mod last_writer;
 mod layout;
 mod ndarray_bridge;
+pub mod observer;
 mod pool;
 mod shape;
 mod storage;

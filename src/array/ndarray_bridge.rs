@@ -5,7 +5,7 @@
 
 use ndarray::{Array, ArrayViewD, Axis, Dimension, IxDyn, ShapeBuilder};
 
-use super::{Layout, Storage, capture};
+use super::{Layout, Storage, observer};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 
@@ -44,7 +44,7 @@ unsafe fn from_bytes(data: *const u8, nbytes: usize) -> Result<Storage> {
     let storage = Storage::alloc(nbytes)?;
     // SAFETY: the caller's contract; the storage is new and `nbytes` long.
     unsafe { data.copy_to_nonoverlapping(storage.ptr(), nbytes) };
-    capture::note_filled(&storage);
+    observer::note_filled(&storage);
     Ok(storage)
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::access::AccessCounts;
 use super::write_log::WriteLog;
-use super::{capture, pool, thread_cache};
+use super::{observer, pool, thread_cache};
 use crate::error::{Error, Result};
 use crate::threads::{alone, fetch_add_alone};
 
@@ -160,8 +160,8 @@ impl Storage {
         unsafe { header.write(Header::new(base.add(offset), nbytes, kind)) };
         thread_cache::add(nbytes as isize);
         let storage = Storage(header);
-        if capture::active() {
-            capture::note_allocated(&storage);
+        if observer::is_active() {
+            observer::note_allocated(&storage);
         }
         Ok(storage)
     }
@@ -188,7 +188,7 @@ impl Storage {
             Header::new(data.as_mut_ptr().cast(), nbytes, Kind::Adopted(Access::Exclusive));
         thread_cache::add(nbytes as isize);
         let storage = Storage::boxed(Adopted { header, counted: nbytes, owner: Box::new(data) });
-        capture::note_filled(&storage);
+        observer::note_filled(&storage);
         storage
     }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::copy_on_write::{Snapshot, Snapshots};
 use super::storage::{DATA_HANDLE, Kind, SWITCH_UNIT, free};
-use super::{Layout, Storage, StridedSet, capture, last_writer};
+use super::{Layout, Storage, StridedSet, last_writer, observer};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::{Lock, Mutex, compare_exchange_alone, fetch_add_alone_u32, increment_alone};
@@ -294,13 +294,13 @@ impl Storage {
     /// capture runs: one more node would change the order of the nodes of a pass.
     #[inline]
     pub fn is_unique_outside_captures(&self) -> bool {
-        self.is_unique() || (capture::active() && self.is_unique_in_capture())
+        self.is_unique() || (observer::is_active() && self.is_unique_in_capture())
     }
 
     #[cold]
     fn is_unique_in_capture(&self) -> bool {
         let count = self.header().count.load(Ordering::Acquire);
-        count == self.count_unit() + DATA_HANDLE * capture::count_handles(self)
+        count == self.count_unit() + DATA_HANDLE * observer::count_handles(self)
     }
 
     /// Whether this is the only handle (but for captures) of memory that only the engine can reach.

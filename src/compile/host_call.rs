@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::compile::Executable;
 use crate::compile::trace::buffers;
 use crate::compile::trace::host_span::TraceMark;
@@ -14,7 +14,7 @@ use crate::compile::trace::tracer::with_steps;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
 pub use crate::kernels::launch::Object;
-use crate::kernels::launch::{HOST_OBJECT, Host, Launch, Objects, Work};
+use crate::kernels::launch::{HOST_OBJECT, HostFunction, Launch, LaunchKind, Objects};
 use crate::kernels::{self, View, ViewMut};
 use crate::tensor::Tensor;
 
@@ -51,7 +51,11 @@ struct HostCallStep {
 }
 
 impl HostCallStep {
-    fn new_host(name: &'static str, callback: Arc<dyn HostCallback>, mode: Mode) -> Arc<dyn Host> {
+    fn new_host(
+        name: &'static str,
+        callback: Arc<dyn HostCallback>,
+        mode: Mode,
+    ) -> Arc<dyn HostFunction> {
         Arc::new(HostCallStep { name, callback, mode: mode.with(SERIAL, false) })
     }
 
@@ -72,7 +76,7 @@ impl HostCallStep {
     }
 }
 
-impl Host for HostCallStep {
+impl HostFunction for HostCallStep {
     fn run(
         &self,
         reads: &[View<'_>],
@@ -134,7 +138,7 @@ impl HostSpan {
     /// The same, for base addresses of buffers.
     #[inline]
     pub fn begin_with(received: impl FnOnce() -> Vec<usize>) -> Option<HostSpan> {
-        if capture::active() { HostSpan::begin_traced(received()) } else { None }
+        if observer::is_active() { HostSpan::begin_traced(received()) } else { None }
     }
 
     #[cold]
@@ -182,7 +186,7 @@ impl HostSpan {
         name: &'static str,
         inputs: &[&Tensor],
         results: &[&Tensor],
-        host_step: Arc<dyn Host>,
+        host_step: Arc<dyn HostFunction>,
     ) -> Result<Vec<Tensor>> {
         self.drop_launches().map_err(|error| match *error {
             Error::Captured { what, remedy, .. } => {
@@ -193,7 +197,7 @@ impl HostSpan {
         let mut outputs = Vec::with_capacity(results.len());
         for result in results {
             let output = Tensor::empty(result.shape(), result.dtype())?;
-            let _paused = capture::Pause::new();
+            let _paused = observer::Pause::new();
             kernels::copy(result.view_of(), output.view_mut());
             outputs.push(output);
         }
@@ -201,7 +205,7 @@ impl HostSpan {
         let writes: Vec<ViewMut<'_>> = outputs.iter().map(Tensor::view_mut).collect();
         let reads = reads.iter().map(Into::into).collect();
         let writes = writes.iter().map(Into::into).collect();
-        let launch = Launch { name, reads, writes, work: Work::Foreign(host_step) };
+        let launch = Launch { name, reads, writes, work: LaunchKind::Foreign(host_step) };
         with_steps(|steps| steps.launch(launch));
         Ok(outputs)
     }

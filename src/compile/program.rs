@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 pub(crate) use super::leaf_state::GradMemory;
 use super::leaf_state::{Leaves, is_new_gradient, refuse_own_gradients, restore_grads};
-use crate::array::{Elements, Layout, Storage, capture};
+use crate::array::{Elements, Layout, Storage, observer};
 use crate::compile::host_call::foreign;
 use crate::compile::trace::buffers;
 pub use crate::compile::{Executable, Output};
@@ -65,7 +65,7 @@ pub(crate) fn dry_run<T, R, E: From<Box<Error>>>(
     let results = f();
     let touched_leaves = touched_leaves.end();
     let read = results.and_then(|results| {
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         read_results(results)
     });
     restore_grads(&touched_leaves);
@@ -324,7 +324,7 @@ impl Program {
     }
 
     pub(super) fn check(&self, op: &'static str, arguments: &[Tensor]) -> Result<()> {
-        if capture::active() {
+        if observer::is_active() {
             return Err(Box::new(Error::State {
                 op: op.into(),
                 what: "a program cannot run while another one is recorded".into(),

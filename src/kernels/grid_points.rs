@@ -4,7 +4,7 @@
 //! Invariant: a corner outside a zero-padded image has the index -1; NaN coordinates stay in the weights.
 
 use super::launch::launch;
-use super::multiversion::leveled;
+use super::multiversion::multiversion;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 
@@ -119,7 +119,7 @@ macro_rules! coordinates {
 }
 coordinates!(f64 f32);
 
-leveled! {
+multiversion! {
     /// The neighbours of `n` points, at most a block, whose coordinates are `step` apart.
     unsafe fn neighbours<T: Coordinate>(
         geometry: &GridGeometry, size: usize, grid: *const T, step: usize, n: usize, out: &mut AxisNeighbours<T>,
@@ -219,7 +219,7 @@ fn corner_weights_of<T: Coordinate>(
     });
 }
 
-leveled! {
+multiversion! {
     /// The indices and weights of one corner of a block.
     unsafe fn corner_block<T: Coordinate>(
         geometry: &GridGeometry, corner: usize, found: &[AxisNeighbours<T>; 3], indices: &mut [i64], weights: &mut [T],

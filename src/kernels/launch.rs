@@ -9,26 +9,26 @@ use smallvec::SmallVec;
 
 pub(super) use super::tracer::c_strides;
 pub use super::tracer::{
-    Dims, HOST_OBJECT, Host, Launch, Object, Objects, Operand, Run, Strides, Tracer, Work,
-    known_to_programs, set_tracer, tracer,
+    Dims, HOST_OBJECT, HostFunction, KernelFn, Launch, LaunchKind, Object, Objects, Operand,
+    Strides, Tracer, known_to_programs, set_tracer, tracer,
 };
 use super::view::{View, ViewMut};
-use crate::array::capture;
+use crate::array::observer;
 use crate::error::{Error, Result};
 
 /// Passes a launch to the tracer. The observer of memory is paused while the kernel runs.
 #[cold]
 #[inline(never)]
-pub(super) fn trace_launch(launch: Launch) -> capture::Pause {
+pub(super) fn trace_launch(launch: Launch) -> observer::Pause {
     if let Some(tracer) = tracer() {
         tracer.launch(launch);
     }
-    capture::Pause::new()
+    observer::Pause::new()
 }
 
 /// The number of a new object of this thread's trace; any number if there is none.
 pub fn new_object() -> usize {
-    if !capture::active() {
+    if !observer::is_active() {
         return HOST_OBJECT;
     }
     tracer().map_or(HOST_OBJECT, |tracer| tracer.new_object())
@@ -36,13 +36,13 @@ pub fn new_object() -> usize {
 
 /// The identity of this thread's trace; 0 if there is none.
 pub fn trace_identity() -> usize {
-    if capture::active() { tracer().map_or(0, |tracer| tracer.identity()) } else { 0 }
+    if observer::is_active() { tracer().map_or(0, |tracer| tracer.identity()) } else { 0 }
 }
 
 /// Tells the tracer that a backward pass treats missing gradients as zeros, or tests for them: the program is
 /// valid only if all gradients exist.
 pub fn require_all_gradients() {
-    if capture::active()
+    if observer::is_active()
         && let Some(tracer) = tracer()
     {
         tracer.require_all_gradients();
@@ -57,15 +57,15 @@ pub fn run_kernel(
     name: &'static str,
     reads: &[View<'_>],
     writes: &mut [ViewMut<'_>],
-    run: Run,
+    run: KernelFn,
     objects: &mut Objects,
 ) -> Result<()> {
-    let _paused = capture::active().then(|| {
+    let _paused = observer::is_active().then(|| {
         trace_launch(Launch {
             name,
             reads: reads.iter().map(Into::into).collect(),
             writes: writes.iter().map(Into::into).collect(),
-            work: Work::Kernel(run.clone()),
+            work: LaunchKind::Kernel(run.clone()),
         })
     });
     run(reads, writes, objects)
@@ -79,15 +79,16 @@ pub fn decide(
     choose: impl Fn(&[View<'_>]) -> u64 + Send + Sync + 'static,
 ) -> u64 {
     let decision = choose(reads);
-    if capture::active() && reads.iter().any(|read| capture::varies_at(read.ptr.addr())) {
-        let run: Run = Arc::new(move |reads, _, _| {
+    if observer::is_active() && reads.iter().any(|read| observer::varies_at(read.ptr.addr())) {
+        let run: KernelFn = Arc::new(move |reads, _, _| {
             if choose(reads) == decision {
                 return Ok(());
             }
             Err(Box::new(Error::Diverged { op: name.into() }))
         });
         let reads = reads.iter().map(Into::into).collect();
-        let launch = Launch { name, reads, writes: SmallVec::new(), work: Work::Decision(run) };
+        let launch =
+            Launch { name, reads, writes: SmallVec::new(), work: LaunchKind::Decision(run) };
         drop(trace_launch(launch));
     }
     decision
@@ -146,7 +147,7 @@ impl Outcome for Result<(), usize> {
 /// cases. The body is the kernel. A kernel that programs know has `as work` instead of its parameters.
 macro_rules! launch {
     ($name:expr, [$($r:ident),*] => [$($w:ident),*] as $work:expr; $body:expr) => {{
-        let paused = $crate::array::capture::active().then(|| {
+        let paused = $crate::array::observer::is_active().then(|| {
             $crate::kernels::launch::trace_launch($crate::kernels::launch::Launch {
                 name: $name,
                 reads: smallvec::smallvec![$((&$r).into()),*],
@@ -160,17 +161,17 @@ macro_rules! launch {
     }};
     ($name:expr, [$($r:ident),*] => [$($w:ident),*]; $($p:ident = $e:expr),*; $body:expr) => {{
         let paused;
-        if $crate::array::capture::active() {
+        if $crate::array::observer::is_active() {
             let (reads, writes) =
                 (smallvec::smallvec![$((&$r).into()),*], smallvec::smallvec![$((&$w).into()),*]);
             $(let $p = $e;)*
-            let run: $crate::kernels::launch::Run = std::sync::Arc::new(move |reads, writes, _| {
+            let run: $crate::kernels::launch::KernelFn = std::sync::Arc::new(move |reads, writes, _| {
                 let &[$($r),*] = reads else { unreachable!("the operands of {}", $name) };
                 let [$($w),*] = writes else { unreachable!("the results of {}", $name) };
                 $(let $w = $w.reborrow();)*
                 $crate::kernels::launch::Outcome::outcome($body, $name, reads)
             });
-            let work = $crate::kernels::launch::Work::Kernel(run);
+            let work = $crate::kernels::launch::LaunchKind::Kernel(run);
             paused = Some($crate::kernels::launch::trace_launch($crate::kernels::launch::Launch {
                 name: $name,
                 reads,

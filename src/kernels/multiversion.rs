@@ -1,6 +1,6 @@
 //! Function multiversioning: one body, compiled once per instruction-set level and selected at run time.
 //!
-//! `leveled!` declares such a function for a loop that LLVM vectorises, and `Levels` limits the levels that
+//! `multiversion!` declares such a function for a loop that LLVM vectorises, and `Levels` limits the levels that
 //! it is compiled for. Invariant: every copy computes the same bits, because nothing in a body depends on the
 //! vector width, and the compiler contracts no product into a sum. Copies are not inlined into callers, which
 //! are compiled for the baseline. Debug builds have the baseline only, which makes them several times faster
@@ -34,7 +34,7 @@ pub(crate) enum Levels {
 
 /// Declares `unsafe fn $name`, which runs the `#[inline(always)]` function `$body` compiled for the
 /// level of this process. The safety contract is the body's. `= body, levels` limits the levels.
-macro_rules! leveled {
+macro_rules! multiversion {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident
         $(<$($g:ident : $bound:path),*>)? ($($arg:ident : $t:ty),* $(,)?) $(-> $ret:ty)? = $body:ident
         $(, $levels:expr)?) => {
@@ -103,7 +103,7 @@ macro_rules! leveled {
     };
 }
 
-/// As `leveled!`, for a body with a last generic parameter `const FMA: bool`: whether the level has
+/// As `multiversion!`, for a body with a last generic parameter `const FMA: bool`: whether the level has
 /// fused multiply-add, which the body may then use and must not otherwise.
 macro_rules! leveled_fma {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident
@@ -147,4 +147,4 @@ macro_rules! leveled_fma {
         }
     };
 }
-pub(crate) use {leveled, leveled_fma};
+pub(crate) use {leveled_fma, multiversion};

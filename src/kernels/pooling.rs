@@ -6,7 +6,7 @@
 
 use super::convolution::Geometry;
 use super::launch::launch;
-use super::multiversion::leveled;
+use super::multiversion::multiversion;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
@@ -191,7 +191,7 @@ fn valid_outputs(g: &Geometry, tap: usize) -> (usize, usize, usize) {
     (first, first * step + reach - padding, end - first)
 }
 
-leveled! {
+multiversion! {
     /// `to = max(to, from)` for `n` elements, `from` with a step; the first of equals stays, and NaN
     /// propagates.
     unsafe fn max_strided<T: Float>(to: *mut T, from: *const T, step: usize, n: usize) = max_strided_body,

@@ -9,7 +9,7 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::elementwise::{Loop, LoopCall};
 use super::launch::launch;
-use super::multiversion::{Levels, leveled};
+use super::multiversion::{Levels, multiversion};
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::Element;
 use crate::threads::parallel_ranges;
@@ -96,7 +96,7 @@ fn for_each_block(rows: usize, n: usize, body: &(dyn Fn(usize, usize) + Sync)) {
     parallel_ranges(rows, blocks, &|first, end| body(first, end - first));
 }
 
-leveled! {
+multiversion! {
     /// `out = x + p` for rows of `n`, with a row stride for each operand.
     unsafe fn add_rows<T: Float>(
         x: &[T], p: &[T], strides: [usize; 2], n: usize, out: &mut [T],
@@ -154,7 +154,7 @@ fn lstm_rows(loops: Activations, [x, product, c]: [View; 3], [gates, cells, out]
     });
 }
 
-leveled! {
+multiversion! {
     /// `out = a b + c d`.
     unsafe fn sum_of_products<T: Float>(a: &[T], b: &[T], c: &[T], d: &[T], out: &mut [T]) = sum_of_products_body, LEVELS
 }
@@ -168,7 +168,7 @@ unsafe fn sum_of_products_body<T: Float>(a: &[T], b: &[T], c: &[T], d: &[T], out
     }
 }
 
-leveled! {
+multiversion! {
     /// `out = a b`.
     unsafe fn multiply<T: Float>(a: &[T], b: &[T], out: &mut [T]) = multiply_body, LEVELS
 }
@@ -233,7 +233,7 @@ fn lstm_backward_rows(
     });
 }
 
-leveled! {
+multiversion! {
     /// One row of `lstm_backward`: the gates, `tanh` of the cells and the previous cells.
     unsafe fn lstm_backward_row<T: Float>(
         a: [&[T]; 6], g: [&[T]; 3], to_cells: &mut [T], slopes: &mut [T],
@@ -308,7 +308,7 @@ fn gru_rows(loops: Activations, [x, product, bias, h]: [View; 4], [gates, out]: 
     });
 }
 
-leveled! {
+multiversion! {
     /// `out = a + z (b - a)`.
     unsafe fn interpolate<T: Float>(a: &[T], b: &[T], z: &[T], out: &mut [T]) = interpolate_body, LEVELS
 }
@@ -363,7 +363,7 @@ fn gru_backward_rows([gates, h, g, to_out]: [View; 4], [carried, to_x, to_produc
     });
 }
 
-leveled! {
+multiversion! {
     /// One row of `gru_backward`: `r`, `z`, `n`, `m` and the previous state.
     unsafe fn gru_backward_row<T: Float>(
         a: [&[T]; 5], g: [&[T]; 2], carried: &mut [T], to_x: &mut [T], to_product: &mut [T],

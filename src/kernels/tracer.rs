@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::elementwise::Loop;
 use super::reduce::Reduction;
 use super::view::{View, ViewMut, is_c_order};
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::DType;
 use crate::error::Result;
 
@@ -88,7 +88,7 @@ impl Operand {
         let reach = |(&dim, &stride): (&usize, &isize)| stride * dim.saturating_sub(1) as isize;
         let below: isize = dims.iter().zip(strides).map(reach).filter(|&reach| reach < 0).sum();
         let lowest = ptr.addr().wrapping_add_signed(below * dtype.size() as isize);
-        let buffer = if dims.contains(&0) { None } else { capture::buffer_of(lowest) };
+        let buffer = if dims.contains(&0) { None } else { observer::buffer_of(lowest) };
         let buffer = buffer.unwrap_or(0);
         let offset = if buffer == 0 { 0 } else { ptr.addr() as isize - buffer as isize };
         let (dims, strides) = (Dims::from_slice(dims), Strides::from_slice(strides));
@@ -121,11 +121,11 @@ pub type Objects = Vec<Option<Object>>;
 /// The object with which host code of one run passes on values that are not tensors.
 pub const HOST_OBJECT: usize = 0;
 /// A kernel with its parameters: a function of inputs, outputs and objects.
-pub type Run =
+pub type KernelFn =
     Arc<dyn Fn(&[View<'_>], &mut [ViewMut<'_>], &mut Objects) -> Result<()> + Send + Sync>;
 
 /// A function of the host language.
-pub trait Host: Send + Sync {
+pub trait HostFunction: Send + Sync {
     /// Computes the outputs from the inputs, on the calling thread.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ pub trait Host: Send + Sync {
 }
 
 /// What a launch does with its operands.
-pub enum Work {
+pub enum LaunchKind {
     /// An element-wise loop; scalar operands are given as the bytes of an element.
     Map {
         /// The loop.
@@ -172,11 +172,11 @@ pub enum Work {
     /// Reduces over these axes.
     Reduce(Reduction, SmallVec<[usize; 4]>),
     /// Any other kernel, opaque to programs.
-    Kernel(Run),
+    Kernel(KernelFn),
     /// A check that values lead to the same decision as in the trace; it fails with `Diverged`.
-    Decision(Run),
+    Decision(KernelFn),
     /// A call of host code. It may have side effects: it is never eliminated, duplicated or moved.
-    Foreign(Arc<dyn Host>),
+    Foreign(Arc<dyn HostFunction>),
 }
 
 /// Whether programs look into steps on elements of this dtype: one number of one, four or eight bytes.
@@ -194,7 +194,7 @@ pub struct Launch {
     /// The outputs; an in-place operand is in both lists.
     pub writes: SmallVec<[Operand; 1]>,
     /// What is done.
-    pub work: Work,
+    pub work: LaunchKind,
 }
 
 /// The receiver of the launches of a thread.

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, Storage, capture, fits};
+use crate::array::{Layout, Storage, fits, observer};
 use crate::dtype::DType;
 
 /// An operand to read: elements of `dtype`; strides count elements, `ptr` is the address of element (0, 0,
@@ -50,8 +50,8 @@ impl<'a> View<'a> {
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> View<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        if capture::active() {
-            capture::note_used(storage);
+        if observer::is_active() {
+            observer::note_used(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
         View { dtype, ptr, dims, strides, lifetime: PhantomData }
@@ -120,8 +120,8 @@ impl<'a> ViewMut<'a> {
     pub(crate) fn of(storage: &'a Storage, layout: &'a Layout, dtype: DType) -> ViewMut<'a> {
         assert!(fits(storage, layout, dtype), "a layout outside its storage");
         let ptr = storage.ptr().wrapping_offset(layout.offset() * dtype.size() as isize);
-        if capture::active() {
-            capture::note_used(storage);
+        if observer::is_active() {
+            observer::note_used(storage);
         }
         let (dims, strides) = (layout.dims(), layout.strides());
         ViewMut { dtype, ptr, dims, strides, lifetime: PhantomData }

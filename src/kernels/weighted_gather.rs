@@ -7,7 +7,7 @@
 use std::ops::{Add, Mul};
 
 use super::launch::launch;
-use super::multiversion::leveled;
+use super::multiversion::multiversion;
 use super::view::{View, ViewMut, with_float};
 use crate::dtype::{DType, Element};
 use crate::threads::parallel_for;
@@ -164,14 +164,14 @@ fn weighted_sum_of<T: Float>(kind: Sum, s: Sizes, places: View, [a, b]: [View; 2
     }
 }
 
-leveled! {
+multiversion! {
     /// One plane of a gather.
     unsafe fn gather_plane<T: Float>(
         s: Sizes, x: &[T], places: &[i64], weights: &[T], y: &mut [T],
     ) = gather_body
 }
 
-leveled! {
+multiversion! {
     /// Adds the products of one plane to the weights.
     unsafe fn dot_plane<T: Float>(
         s: Sizes, x: &[T], places: &[i64], weights: &mut [T], y: &[T],

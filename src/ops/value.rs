@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::array::{Layout, ShapeVec, capture};
+use crate::array::{Layout, ShapeVec, observer};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, FusedNodes, Pack, Value};
@@ -114,7 +114,7 @@ impl Value for Tensor {
         part: &PartialGradient,
     ) -> Result<Tensor> {
         // Traced programs always add whole gradients, so the trace does too, to give the same bits.
-        if !part.matches_base(&acc) || capture::active() {
+        if !part.matches_base(&acc) || observer::is_active() {
             return Tensor::accumulate(acc, &part.padded()?);
         }
         let acc = if acc.is_overwritable() { acc } else { acc.duplicate()? };

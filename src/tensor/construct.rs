@@ -71,7 +71,7 @@ impl Tensor {
     /// `DType` when `T` is not the tensor's element type.
     pub fn view<T: Element>(&self) -> Result<ViewGuard<T>> {
         self.check_element::<T>("view")?;
-        array::capture::check_read("compile", self.storage())?;
+        array::observer::check_read("compile", self.storage())?;
         let _reading = self.storage().read_guard();
         let mut tensor = self.stable_data()?;
         if !tensor.storage().begin_view() {
@@ -87,7 +87,7 @@ impl Tensor {
     /// `DType` when `T` is not the tensor's element type, `Memory` when the system refuses the vector.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_element::<T>("to_vec")?;
-        array::capture::check_read("compile", self.storage())?;
+        array::observer::check_read("compile", self.storage())?;
         let _reading = self.storage().read_guard();
         self.stable_data()?.view_of().try_to_vec()
     }

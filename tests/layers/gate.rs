@@ -34,7 +34,7 @@ fn functions(text: &str) -> Vec<(String, String, String)> {
 }
 
 fn is_gated(body: &str) -> bool {
-    let refuses = "if capture::active() {\n        return false;\n    }\n";
+    let refuses = "if observer::is_active() {\n        return false;\n    }\n";
     let gates = [
         "launch!(",
         "trace_launch(Launch",

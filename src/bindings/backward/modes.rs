@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::bindings::call::intercept::without_gil;
 use crate::bindings::call::signature_text::default_text;
 use crate::bindings::errors::{bad_value, to_py_result};
@@ -59,7 +59,7 @@ pub(crate) fn _switch_recorded_arrays(on: bool) -> bool {
 #[pyfunction]
 pub(crate) fn _records_arrays() -> bool {
     let mode = Mode::current();
-    (mode.has(GRAD) && (mode.has(TRANSFORM) || mode.has(RECORDED_ARRAYS))) || capture::active()
+    (mode.has(GRAD) && (mode.has(TRANSFORM) || mode.has(RECORDED_ARRAYS))) || observer::is_active()
 }
 
 /// Switches inference mode on this thread and returns the previous mode word.

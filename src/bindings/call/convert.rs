@@ -9,7 +9,7 @@ use pyo3::types::{
 };
 use smallvec::SmallVec;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::bindings::call::sequence::{MAX_ITEMS, any_element, check_depth, elements, is_sequence};
 use crate::bindings::call::slice;
 use crate::bindings::errors::{bad_type, to_python, type_name};
@@ -101,7 +101,7 @@ fn array_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     let number = ob.is_instance_of::<PyFloat>() || ob.is_instance_of::<PyComplex>();
     if number || numpy::is_scalar(ob)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
-        capture::note_filled(tensor.storage());
+        observer::note_filled(tensor.storage());
         return Ok(Some(tensor));
     }
     if ob.hasattr(pyo3::intern!(ob.py(), "__array__"))? {
@@ -119,7 +119,7 @@ fn array_like(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
 fn from_range(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Option<Tensor>> {
     let Some(found) = ints(op, "a range", ob, MAX_ITEMS)? else { return Ok(None) };
     let tensor = Tensor::from(found.to_vec());
-    capture::note_filled(tensor.storage());
+    observer::note_filled(tensor.storage());
     Ok(Some(tensor))
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn assigned_value(
 ) -> PyResult<Operand> {
     if is_sequence(ob) && !holds_tensor(op, ob)? {
         let tensor = numpy::take_over(op, &numpy::asarray_checked(op, ob, dtype)?)?;
-        capture::note_filled(tensor.storage());
+        observer::note_filled(tensor.storage());
         return Ok(Operand::Tensor(tensor));
     }
     if let Some(number) = signed_number(ob, dtype)? {
@@ -226,7 +226,7 @@ pub(crate) fn from_sequence(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor>
 fn sequence_at(op: &str, ob: &Bound<'_, PyAny>, depth: usize) -> PyResult<Tensor> {
     if !holds_tensor_at(op, ob, depth)? {
         let tensor = numpy::take_over(op, &numpy::asarray(op, ob)?)?;
-        capture::note_filled(tensor.storage());
+        observer::note_filled(tensor.storage());
         return Ok(tensor);
     }
     let mut parts = Vec::new();

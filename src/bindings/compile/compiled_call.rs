@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::SmallVec;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::bindings::call::default_dtype::default_dtype;
 use crate::bindings::compile::call_signature::CallSignature;
 use crate::bindings::compile::differentiable_program::PyDifferentiableProgram;
@@ -164,7 +164,7 @@ impl CompiledCall {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        if capture::active() {
+        if observer::is_active() {
             return Ok(None);
         }
         let context = (Mode::current(), default_dtype());

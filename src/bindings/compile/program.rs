@@ -11,7 +11,7 @@ use pyo3::types::{PyList, PyTuple};
 use pyo3::{PyTraverseError, PyVisit};
 use smallvec::{SmallVec, smallvec};
 
-use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, capture};
+use crate::array::{self, ElementWord, Elements, ElementsMut, Storage, observer};
 use crate::bindings::call::intercept::{GIL_RELEASE_ELEMENTS, without_gil};
 use crate::bindings::call::python_host_call;
 use crate::bindings::compile::guards::Guards;
@@ -166,20 +166,20 @@ pub(crate) fn _was_change_refused() -> bool {
 /// Whether this thread is tracing.
 #[pyfunction]
 pub(crate) fn _is_recording_program() -> bool {
-    capture::active()
+    observer::is_active()
 }
 
 /// Whether a tensor's contents are traced, so that Python must not read them.
 #[pyfunction]
 pub(crate) fn _is_computed_anew(x: &Bound<'_, PyTensor>) -> bool {
-    capture::active() && capture::refuses_read(x.get().tensor.storage().ptr().addr())
+    observer::is_active() && observer::refuses_read(x.get().tensor.storage().ptr().addr())
 }
 
 /// Whether programs may be traced and run here: not inside a trace, a custom function, inference mode or an observer
 /// of operations.
 #[pyfunction]
 pub(crate) fn _may_replay() -> bool {
-    !capture::active() && Mode::current().0 & !(GRAD | SERIAL | TRANSFORM) == 0
+    !observer::is_active() && Mode::current().0 & !(GRAD | SERIAL | TRANSFORM) == 0
 }
 
 /// Whether a transform is differentiating a function here: what that function closes over may change between calls.

@@ -5,7 +5,7 @@
 
 use pyo3::prelude::*;
 
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::bindings::errors::bad_value;
 use crate::ops::inplace::methods::is_plain_memory;
 use crate::tensor::{AtomicCause, CutCause, Tensor};
@@ -67,7 +67,7 @@ impl ExportedMemory {
 /// Counts an export if nothing keeps the elements; a function that is recorded does so without a handle.
 fn export_unless_saved(tensor: &Tensor, storage: &Storage) -> bool {
     let known = 1 + u64::from(tensor.storage().is_data_handle());
-    is_plain_memory(tensor) && !capture::active() && storage.export_unless_saved(known)
+    is_plain_memory(tensor) && !observer::is_active() && storage.export_unless_saved(known)
 }
 
 impl Drop for ExportedMemory {

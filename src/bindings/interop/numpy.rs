@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 
-use crate::array::{Access, ElementWord, Elements, ElementsMut, Layout, Owner, Storage, capture};
+use crate::array::{Access, ElementWord, Elements, ElementsMut, Layout, Owner, Storage, observer};
 use crate::bindings::attach::attached;
 use crate::bindings::errors::{bad_type, to_python, type_name};
 use crate::bindings::interop::foreign_arrays;
@@ -102,7 +102,7 @@ pub(crate) fn descr(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
 /// reads them in place.
 pub(crate) fn operand(op: &str, ob: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let array = ob.cast::<PyUntypedArray>()?;
-    let small = array.len() <= SMALL_BYTES / size_of::<f64>() && !capture::active();
+    let small = array.len() <= SMALL_BYTES / size_of::<f64>() && !observer::is_active();
     match native_dtype(&array.dtype()) {
         Some(dtype) if small && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 => {
             copy(op, array, dtype)
@@ -247,7 +247,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         return Err(unsupported(op, &descr));
     }
     let out = Tensor::empty(array.shape(), dtype)?;
-    capture::note_filled(out.storage());
+    observer::note_filled(out.storage());
     let nbytes = out.size() * dtype.size();
     if native_dtype(&descr) == Some(dtype) && flags(array) & NPY_ARRAY_C_CONTIGUOUS != 0 {
         // SAFETY: both hold `nbytes` bytes, and the new storage does not overlap the array.
@@ -307,7 +307,7 @@ pub(crate) fn export_with<'py>(
     tensor: &Tensor,
     mode: ExportMode,
 ) -> PyResult<Bound<'py, PyAny>> {
-    capture::check_read("numpy", tensor.storage())?;
+    observer::check_read("numpy", tensor.storage())?;
     let memory = ExportedMemory::of(tensor, mode)?;
     let writable = memory.is_writable() || mode == ExportMode::WritableIfFree && tensor.size() == 0;
     let base = Bound::new(py, memory)?;
@@ -329,7 +329,7 @@ pub(crate) fn export_with<'py>(
 /// The only element of a tensor as a NumPy scalar.
 pub(crate) fn scalar<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     assert!(tensor.size() == 1, "one element");
-    capture::check_read("item", tensor.storage())?;
+    observer::check_read("item", tensor.storage())?;
     // SAFETY: the tensor has one element of its dtype, and outlives the call.
     unsafe { scalar_at(py, tensor.dtype(), tensor.ptr()) }
 }

@@ -3,7 +3,7 @@
 use ::numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::bindings::call::convert;
 use crate::bindings::call::default_dtype::{self, default_dtype};
 use crate::bindings::call::intercept::Call;
@@ -194,7 +194,7 @@ pub(crate) fn adopt_array<'py>(
     let tensor = match array.cast::<PyUntypedArray>() {
         Ok(found) if numpy::owns_memory(found, dtype, MIN_ADOPTED_BYTES) => {
             let tensor = numpy::take_over("tensor", array)?;
-            capture::note_filled(tensor.storage());
+            observer::note_filled(tensor.storage());
             tensor
         }
         _ => copy_to_tensor(array, dtype)?,

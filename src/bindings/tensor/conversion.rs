@@ -7,7 +7,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::bindings::errors::{bad_value, graph_cut_warning, to_py_result, to_python};
 use crate::bindings::graph::call_site::is_subscript_assignment;
 use crate::bindings::interop::memory_owner::ExportMode;
@@ -51,7 +51,7 @@ pub(super) fn refuse_in_transform(
 
 /// Rewords the error of reading a traced tensor, if the program assigns to an array element.
 fn reword_trace_error(py: Python<'_>, error: PyErr) -> PyErr {
-    if !capture::active() || !is_subscript_assignment(py) {
+    if !observer::is_active() || !is_subscript_assignment(py) {
         return error;
     }
     let what = "the array would keep what the arguments of a function that fg.compile is recording are now";

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::compile::host_call::foreign;
 use crate::compile::leaf_state::restore_grads;
 use crate::compile::program::{Signature, copy_arguments, traced_result};
@@ -301,7 +301,7 @@ pub(crate) fn gradient_indices<'a>(
 
 /// Seeds of the backward pass: inputs of the trace, numbered from `first`. Their values do not matter.
 pub(crate) fn traced_seeds(roots: &[Endpoint], first: usize) -> Result<Vec<Option<Tensor>>> {
-    let _paused = capture::Pause::new();
+    let _paused = observer::Pause::new();
     let seed = |(number, root): (usize, &Endpoint)| {
         let seed = Tensor::ones(&root.spec.dims, root.spec.dtype)?;
         buffers::register_input(seed.storage(), number);

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::kernels::launch::{self, Object, Objects, Run};
+use crate::kernels::launch::{self, KernelFn, Object, Objects};
 use crate::kernels::{View, ViewMut};
 use crate::tensor::Tensor;
 
@@ -33,7 +33,7 @@ impl ForwardState {
     ) -> Result<ForwardState> {
         let slot = launch::new_object();
         let mut objects: Objects = vec![None; slot + 1];
-        let run: Run = Arc::new(move |reads, writes, objects| {
+        let run: KernelFn = Arc::new(move |reads, writes, objects| {
             objects[slot] = Some(Arc::new(kernel(reads, writes)?));
             Ok(())
         });
@@ -66,7 +66,7 @@ impl ForwardState {
         let slot = self.slot;
         let mut objects: Objects = vec![None; slot + 1];
         objects[slot].clone_from(&self.object);
-        let run: Run = Arc::new(move |reads, writes, objects| {
+        let run: KernelFn = Arc::new(move |reads, writes, objects| {
             let forward_object = objects[slot].as_ref().and_then(|object| object.downcast_ref());
             kernel(reads, writes, forward_object)
         });
@@ -78,7 +78,7 @@ fn launch_kernel<'t>(
     name: &'static str,
     reads: impl Iterator<Item = &'t Tensor>,
     writes: impl Iterator<Item = &'t Tensor>,
-    run: Run,
+    run: KernelFn,
     objects: &mut Objects,
 ) -> Result<()> {
     let reads: Vec<View<'_>> = reads.map(Tensor::view_of).collect();

@@ -9,7 +9,7 @@ use super::kernel_pair::ForwardState;
 use super::subprogram::{
     Subprogram, Traced, cotangents_of, minus_zeros, saved_or_empty, saved_values,
 };
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::compile::autograd::{
     BackwardProgram, Closures, OriginalFunction, as_flat_tensor, record_node,
 };
@@ -278,7 +278,7 @@ impl BackwardProgram for LoopNode {
         let partial_plan = program.backward_plan(Some(&present));
         let (exact, endless) = (partial_plan.is_some(), program.length() == usize::MAX);
         // A trace does not know the length of a `while_loop`: missing cotangents are zeros there.
-        let for_all = || program.backward_plan(None).filter(|_| endless && capture::active());
+        let for_all = || program.backward_plan(None).filter(|_| endless && observer::is_active());
         let Some(plan) = partial_plan.or_else(for_all) else { return Ok(None) };
         let read = program.read_backward().enumerate().skip(program.carries());
         // The saved values after these are the external memory of a condition and, last, the tape.

@@ -3,7 +3,7 @@
 //! Invariant: external memory that it reads is an input of its executables, so that the enclosing program can rebind
 //! it.
 
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::compile::autograd::{BackwardBoundary, gradient_indices, traced_seeds};
 use crate::compile::leaf_state::restore_grads;
 use crate::compile::program::{Signature, copy_tensors, to_contiguous, traced_result};
@@ -51,7 +51,7 @@ impl Subprogram {
         let hooks = next_node_seq();
         let copies = {
             // The copies are no part of the enclosing trace.
-            let _paused = capture::Pause::new();
+            let _paused = observer::Pause::new();
             copy_tensors(arguments, requires)?
         };
         let _mode = ModeGuard::new(Mode::current().with(SERIAL, true));
@@ -167,7 +167,7 @@ fn closures(
     if boundary.closures.is_empty() {
         return Ok(Vec::new());
     }
-    let _paused = capture::Pause::new();
+    let _paused = observer::Pause::new();
     let seed = |root: &Endpoint| Tensor::ones(&root.spec.dims, root.spec.dtype).map(Some);
     let seeds: Vec<Option<Tensor>> = boundary.roots.iter().map(seed).collect::<Result<_>>()?;
     let retain_graph = Some(true);

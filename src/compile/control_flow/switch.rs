@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::branch_vjp::{BranchFunctions, BranchVjp};
 use super::kernel_pair::ForwardState;
 use super::subprogram::{Subprogram, cotangents_of, minus_zeros, saved_or_empty, saved_values};
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::compile::autograd::{
     BackwardProgram, Closures, OriginalFunction, as_flat_tensor, record_node, saved_arguments,
 };
@@ -241,7 +241,7 @@ impl BackwardProgram for SwitchNode {
     /// In a trace, where the index may change between runs, the gradients are a `switch` of the VJPs of the branches.
     fn differentiable_gradients(&self, cx: &Context<'_, Tensor>) -> Result<Vec<Option<Tensor>>> {
         let TracedSwitch { results, requires, grad_results, targets, closures, .. } = &self.inner;
-        if !capture::active() {
+        if !observer::is_active() {
             return self.gradients_by_original(cx);
         }
         let mut inputs = saved_arguments(cx, requires.len())?;

@@ -16,7 +16,7 @@ use crate::compile::ir::lowered::LoweredStep;
 use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::launch::Host;
+use crate::kernels::launch::HostFunction;
 use crate::kernels::launch::{HOST_OBJECT, Object, Objects};
 use crate::threads::{Mutex, MutexGuard};
 
@@ -30,7 +30,7 @@ pub struct Executable {
     external: Vec<(u16, Storage)>,
     guards: VersionGuards,
     /// The host callbacks that steps call, directly or inside another callback.
-    hosts: Vec<Arc<dyn Host>>,
+    hosts: Vec<Arc<dyn HostFunction>>,
     frames: Mutex<Vec<Frame>>,
     /// Identifies the executable.
     pub(in crate::compile) number: usize,
@@ -46,7 +46,7 @@ impl Executable {
         outputs: Vec<Output>,
         objects: usize,
         guards: VersionGuards,
-        hosts: Vec<Arc<dyn Host>>,
+        hosts: Vec<Arc<dyn HostFunction>>,
     ) -> Executable {
         let external = buffers.iter().filter_map(|buffer| buffer.source.external());
         let external =
@@ -359,7 +359,7 @@ impl Executable {
     }
 
     /// The host callbacks that steps call, directly or inside another callback.
-    pub fn hosts(&self) -> &[Arc<dyn Host>] {
+    pub fn hosts(&self) -> &[Arc<dyn HostFunction>] {
         &self.hosts
     }
 
@@ -371,7 +371,7 @@ impl Executable {
 /// Guards: external memory whose contents were baked into the program, with its version at trace time.
 pub(in crate::compile) type VersionGuards = Vec<(Storage, u32)>;
 /// Host callbacks with their saved states.
-pub type HostStates = Vec<(Arc<dyn Host>, Object)>;
+pub type HostStates = Vec<(Arc<dyn HostFunction>, Object)>;
 
 /// The memory of the results of one run.
 pub type ResultMemory = SmallVec<[Storage; 4]>;

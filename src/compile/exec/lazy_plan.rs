@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use super::io_lists::IoLists;
-use crate::array::capture;
+use crate::array::observer;
 use crate::compile::ir::lowered::{LoweredStep, lower_steps};
 use crate::compile::ir::{Buffer, Output, Step};
 use crate::compile::passes::memory_plan;
@@ -52,7 +52,7 @@ impl LazyPlan {
         let unplanned = self.unplanned.lock().take();
         let (steps, mut buffers) = unplanned.expect("a recording is planned once");
         // Constants are computed here: pause the active trace.
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         let steps = pipeline::run(steps, &mut buffers, outputs);
         let lowered = lower_steps(&steps);
         let memory_plan = memory_plan::plan_memory(&steps, &buffers);

@@ -12,8 +12,8 @@ use crate::kernels::Reduction;
 use crate::kernels::elementwise::Loop;
 use crate::kernels::fused::chain::Chain;
 pub use crate::kernels::fused::chain_op::BufferId;
-use crate::kernels::launch::Host;
-use crate::kernels::launch::{Operand, Run, Work};
+use crate::kernels::launch::HostFunction;
+use crate::kernels::launch::{KernelFn, LaunchKind, Operand};
 
 /// The source of a buffer's memory.
 #[derive(Clone)]
@@ -129,11 +129,11 @@ pub enum Action {
     /// A reduction over these axes.
     Reduce(Reduction, SmallVec<[usize; 4]>),
     /// Any other kernel.
-    Kernel(Run),
+    Kernel(KernelFn),
     /// A guard: checks that values lead to the same decision as at trace time.
-    Decision(Run),
+    Decision(KernelFn),
     /// Calls host code on the calling thread. It has side effects: it is neither moved nor eliminated.
-    HostCall(Arc<dyn Host>),
+    HostCall(Arc<dyn HostFunction>),
 }
 
 /// One step of a program.
@@ -155,16 +155,16 @@ impl Step {
         name: &'static str,
         reads: SmallVec<[Slice; 2]>,
         writes: SmallVec<[Slice; 1]>,
-        work: Work,
+        work: LaunchKind,
     ) -> Step {
         let action = match work {
-            Work::Kernel(run) => Action::Kernel(run),
-            Work::Decision(run) => Action::Decision(run),
-            Work::Foreign(host) => Action::HostCall(host),
-            Work::Fill(bits) => Action::Fill(bits),
-            Work::Copy => Action::Copy,
-            Work::Reduce(op, axes) => Action::Reduce(op, axes),
-            Work::Map { table, text, numbers, params, cost } => {
+            LaunchKind::Kernel(run) => Action::Kernel(run),
+            LaunchKind::Decision(run) => Action::Decision(run),
+            LaunchKind::Foreign(host) => Action::HostCall(host),
+            LaunchKind::Fill(bits) => Action::Fill(bits),
+            LaunchKind::Copy => Action::Copy,
+            LaunchKind::Reduce(op, axes) => Action::Reduce(op, axes),
+            LaunchKind::Map { table, text, numbers, params, cost } => {
                 // Scalars have the dtype of the array operands.
                 let dtype = reads.first().unwrap_or(&writes[0]).dtype;
                 let mut slices = reads.iter();

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use super::buffer_index::BufferIndex;
 use crate::array::Storage;
-use crate::array::capture::{self, MemoryObserver};
+use crate::array::observer::{self, MemoryObserver};
 use crate::error::{Error, Result};
 use crate::graph::{Mode, TRANSFORM};
 
@@ -94,7 +94,7 @@ pub(crate) fn begin() -> bool {
         begun
     });
     if begun {
-        capture::attach(&TraceObserver);
+        observer::attach(&TraceObserver);
     }
     begun
 }
@@ -105,13 +105,13 @@ pub(crate) fn begin_subprogram() {
         let outer = buffers.take().map(Box::new);
         *buffers = Some(Buffers { outer, is_subprogram: true, ..Buffers::default() });
     });
-    capture::attach(&TraceObserver);
+    observer::attach(&TraceObserver);
 }
 
 /// Ends this thread's trace and resumes the enclosing one.
 pub(crate) fn end() {
     let Some(ended) = BUFFERS.take() else { return };
-    capture::detach(ended.outer.is_some().then_some(&TraceObserver));
+    observer::detach(ended.outer.is_some().then_some(&TraceObserver));
     BUFFERS.set(ended.outer.map(|outer| *outer));
 }
 
@@ -285,7 +285,7 @@ pub(crate) fn begin_host_span(arguments: Vec<usize>) {
 
 /// Whether this thread traces, outside any host call.
 pub(crate) fn is_tracing_outside_host_code() -> bool {
-    capture::active() && with_buffers(|buffers| buffers.host_spans.is_empty()) == Some(true)
+    observer::is_active() && with_buffers(|buffers| buffers.host_spans.is_empty()) == Some(true)
 }
 
 /// Whether the innermost host-call span read traced contents.

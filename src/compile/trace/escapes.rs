@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::buffers;
 use super::tracer::{TracedSteps, refusal};
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::compile::ir::{BufferId, Source};
 
 const ESCAPE_TEXT: &str = "a tensor that the function computes, or an argument, is kept after each call (in an attribute, a \
@@ -70,7 +70,7 @@ impl TracedSteps {
     }
 
     fn copy_constant(&mut self, id: BufferId) {
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         let source = &mut self.buffers[id as usize].source;
         let Source::Constant(storage) = source else { return };
         match storage.copy() {

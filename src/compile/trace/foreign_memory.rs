@@ -6,7 +6,7 @@
 
 use super::buffers;
 use super::tracer::{TracedSteps, copy_buffer};
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source};
 use crate::compile::passes::copy_elision::overlap;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ struct Contents {
 
 impl Contents {
     fn of(memory: &Storage) -> Result<Contents> {
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         let nbytes = memory.nbytes();
         if nbytes <= FULL_COMPARE_BYTES {
             return Ok(Contents { copy: memory.copy()?, nbytes });

@@ -13,8 +13,8 @@ use crate::compile::exec::Executable;
 use crate::compile::exec::executable::VersionGuards;
 use crate::compile::ir::{Action, Buffer, MapOperand, Output, Slice, Source, Step};
 use crate::compile::passes::constant_folding::is_whole;
-use crate::kernels::launch::Host;
-use crate::kernels::launch::Work;
+use crate::kernels::launch::HostFunction;
+use crate::kernels::launch::LaunchKind;
 
 /// The traced steps of a backward pass from several results.
 #[derive(Clone)]
@@ -26,7 +26,7 @@ pub(in crate::compile) struct BackwardTrace {
     pub(in crate::compile) derived: Vec<Output>,
     pub(in crate::compile) objects: usize,
     pub(in crate::compile) guards: VersionGuards,
-    pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
+    pub(in crate::compile) hosts: Vec<Arc<dyn HostFunction>>,
 }
 
 /// A backward executable for a subset of the cotangents.
@@ -148,7 +148,7 @@ impl<'p> ZeroPropagation<'p> {
         Some(match written {
             Missing => None,
             MissingZeros => {
-                Some(Step::new("fill", SmallVec::new(), step.writes.clone(), Work::Fill(0)))
+                Some(Step::new("fill", SmallVec::new(), step.writes.clone(), LaunchKind::Fill(0)))
             }
             _ => Some(step.clone()),
         })
@@ -164,8 +164,9 @@ impl<'p> ZeroPropagation<'p> {
             return None;
         }
         self.write(to, written)?;
-        let copy =
-            || Step::new("copy", smallvec![gradient.clone()], smallvec![to.clone()], Work::Copy);
+        let copy = || {
+            Step::new("copy", smallvec![gradient.clone()], smallvec![to.clone()], LaunchKind::Copy)
+        };
         Some((gradient != to).then(copy))
     }
 

@@ -12,14 +12,14 @@ use smallvec::{SmallVec, smallvec};
 use super::buffers::{self, Origin};
 use super::foreign_memory::ForeignMemory;
 use super::host_span::closure_error;
-use crate::array::capture;
 use crate::array::hash::FastMap;
+use crate::array::observer;
 use crate::array::{Layout, Storage};
 use crate::compile::exec::executable::{Executable, VersionGuards};
 use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::launch::{self, Host, Launch, Object, Operand, Work};
+use crate::kernels::launch::{self, HostFunction, Launch, LaunchKind, Object, Operand};
 
 /// A result of the traced function: memory, layout, dtype.
 pub type TracedResult<'a> = (&'a Storage, &'a Layout, DType);
@@ -61,9 +61,9 @@ pub(in crate::compile) struct TracedSteps {
     /// Foreign memory that steps use.
     pub(in crate::compile) foreign: BTreeMap<BufferId, ForeignMemory>,
     /// All host callbacks, also those that only other callbacks call.
-    pub(in crate::compile) hosts: Vec<Arc<dyn Host>>,
+    pub(in crate::compile) hosts: Vec<Arc<dyn HostFunction>>,
     /// Host callbacks with their states from before the trace.
-    pub(in crate::compile) host_states: Vec<(Arc<dyn Host>, Object)>,
+    pub(in crate::compile) host_states: Vec<(Arc<dyn HostFunction>, Object)>,
     pub(in crate::compile) host_object: Option<Object>,
 }
 
@@ -242,11 +242,11 @@ impl TracedSteps {
     pub(in crate::compile) fn launch(&mut self, launch: Launch) {
         let Launch { name, reads, writes, work } = launch;
         // Objects come without memory to read; they may come from traced indices.
-        let foreign = matches!(work, Work::Foreign(_));
+        let foreign = matches!(work, LaunchKind::Foreign(_));
         let varies =
-            foreign || reads.is_empty() || reads.iter().any(|read| capture::varies(read.buffer));
+            foreign || reads.is_empty() || reads.iter().any(|read| observer::varies(read.buffer));
         let varies = varies && name != "fill";
-        if let Work::Foreign(host) = &work {
+        if let LaunchKind::Foreign(host) = &work {
             self.hosts.push(host.clone());
         }
         let reads: SmallVec<[Slice; 2]> = reads.into_iter().map(|read| self.slice(read)).collect();
@@ -337,7 +337,7 @@ impl TracedSteps {
 
     /// Turns a constant into a temporary that each run initialises.
     fn thaw_constant(&mut self, number: BufferId, storage: &Storage) {
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         let nbytes = storage.nbytes();
         let Ok(copy) = storage.copy() else {
             self.error = Some(Box::new(Error::Memory { bytes: nbytes }));
@@ -364,7 +364,7 @@ impl TracedSteps {
     }
 
     fn output(&mut self, (storage, layout, dtype): TracedResult<'_>) -> Output {
-        capture::note_used(storage);
+        observer::note_used(storage);
         let buffer = if layout.numel() == 0 { 0 } else { storage.ptr().addr() };
         let number = self.buffer_id(buffer);
         let buffer = &mut self.buffers[number as usize];
@@ -389,7 +389,7 @@ impl TracedSteps {
         if self.external_snapshots.iter().any(|(kept, _)| kept.same(&storage)) {
             return;
         }
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         match storage.copy() {
             Ok(copy) => self.external_snapshots.push((storage, copy)),
             Err(error) => self.error = Some(error),
@@ -400,7 +400,7 @@ impl TracedSteps {
 /// A copy of all bytes of a buffer.
 pub(super) fn copy_buffer(from: BufferId, to: BufferId, nbytes: usize) -> Step {
     let bytes = |buffer| Slice::contiguous(buffer, DType::U8, &[nbytes]);
-    Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], Work::Copy)
+    Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], LaunchKind::Copy)
 }
 
 pub(in crate::compile) fn refusal(what: &str) -> Box<Error> {

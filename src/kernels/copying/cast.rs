@@ -15,8 +15,8 @@ use crate::array::Storage;
 use crate::dtype::{Complex64, Complex128, DType, Half, Truth, no_loop, with_dtype};
 use crate::error::Result;
 use crate::kernels::elementwise::Loop;
-use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
-use crate::kernels::multiversion::{Levels, leveled};
+use crate::kernels::launch::{LaunchKind, c_strides, known_to_programs, launch};
+use crate::kernels::multiversion::{Levels, multiversion};
 use crate::kernels::view::{Axes, View, ViewMut};
 use crate::threads::{parallel_for, parallel_ranges};
 
@@ -143,10 +143,10 @@ pub(crate) fn cast_checked(src: View, dst: ViewMut) -> bool {
 }
 
 /// A conversion as an element-wise loop.
-fn as_map(from: DType, to: DType) -> Work {
+fn as_map(from: DType, to: DType) -> LaunchKind {
     let table = with_dtype!(ring from, A => with_dtype!(ring to, B => map_loop::<A, B>()));
     let (numbers, params) = (smallvec![None], SmallVec::new());
-    Work::Map { table, text: "x | cast(x)", numbers, params, cost: CAST_COST }
+    LaunchKind::Map { table, text: "x | cast(x)", numbers, params, cost: CAST_COST }
 }
 
 fn map_loop<A: Copy, B: Convert<A>>() -> Loop {
@@ -436,7 +436,7 @@ fn run_checked(route: &Route, src: View, dst: ViewMut, out_of_range: Option<&Ato
     }
 }
 
-leveled! {
+multiversion! {
     /// Converts `n` contiguous elements.
     unsafe fn cast_contiguous<A: Copy, B: Convert<A>>(a: *const A, b: *mut B, n: usize) = cast_contiguous_body,
         <B as Convert<A>>::LEVELS

@@ -6,11 +6,11 @@
 use std::ptr;
 
 use super::transpose::transpose_block;
-use crate::array::{Storage, capture, try_with_capacity};
+use crate::array::{Storage, observer, try_with_capacity};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
-use crate::kernels::launch::{Work, c_strides, known_to_programs, launch};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::launch::{LaunchKind, c_strides, known_to_programs, launch};
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_ranges;
 
@@ -32,7 +32,7 @@ const MOVE_BYTES: usize = 16;
 /// Copies `src` to `dst`, which has the same dims and does not overlap it.
 pub fn copy(src: View, dst: ViewMut) {
     if known_to_programs(dst.dtype) {
-        launch!("copy", [src] => [dst] as Work::Copy; copy_elements(src, dst));
+        launch!("copy", [src] => [dst] as LaunchKind::Copy; copy_elements(src, dst));
     } else {
         launch!("copy", [src] => [dst];; copy_elements(src, dst));
     }
@@ -45,7 +45,7 @@ pub fn copy(src: View, dst: ViewMut) {
 /// When either element is outside its storage: a bug of the caller.
 #[inline]
 pub fn copy_element(from: &Storage, offset: isize, to: &Storage, dtype: DType) -> bool {
-    if capture::active() {
+    if observer::is_active() {
         return false;
     }
     let (size, at) = (dtype.size(), offset as usize);
@@ -321,7 +321,7 @@ impl<W: Copy> CopyJob<W> {
     }
 }
 
-leveled! {
+multiversion! {
     /// Copies at least one element in reverse order. Source and destination do not overlap.
     unsafe fn copy_reversed<W: Copy>(src: *const W, dst: *mut W, n: usize) = copy_reversed_body, crate::kernels::multiversion::Levels::UpToAvx2
 }
@@ -340,7 +340,7 @@ unsafe fn copy_reversed_body<W: Copy>(src: *const W, dst: *mut W, n: usize) {
     }
 }
 
-leveled! {
+multiversion! {
     /// Copies `count` runs of `bytes` bytes, at least `MOVE_BYTES`; steps are in bytes. Source and
     /// destination do not overlap.
     pub(in crate::kernels) unsafe fn copy_runs(

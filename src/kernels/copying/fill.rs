@@ -3,7 +3,7 @@
 //! Invariant: elements outside the view stay untouched.
 
 use crate::dtype::{DType, Element, with_dtype};
-use crate::kernels::launch::{Work, known_to_programs, launch};
+use crate::kernels::launch::{LaunchKind, known_to_programs, launch};
 use crate::kernels::view::{Axes, ViewMut, with_word};
 use crate::threads::parallel_for;
 
@@ -34,7 +34,7 @@ pub fn fill_complex(re: f64, im: f64, out: ViewMut) {
 /// As `fill`, for the bytes of an element; those beyond the first eight are zero.
 pub fn fill_with(bits: u64, out: ViewMut) {
     if known_to_programs(out.dtype) {
-        launch!("fill", [] => [out] as Work::Fill(bits); fill_elements([bits, 0], out));
+        launch!("fill", [] => [out] as LaunchKind::Fill(bits); fill_elements([bits, 0], out));
     } else {
         launch!("fill", [] => [out];; fill_elements([bits, 0], out));
     }

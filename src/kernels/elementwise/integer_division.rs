@@ -7,7 +7,7 @@
 
 use super::loop_call::Loop;
 use super::loops::operands;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Elements tested together: if all fit float64 they are divided in vectors, else one by one.
 const CHUNK: usize = 256;
@@ -148,7 +148,7 @@ unsafe fn body<T: Integer, P: DivisionResult>(ins: *const *const u8, out: *mut u
     }
 }
 
-leveled! {
+multiversion! {
     /// The loop of one instruction-set level.
     unsafe fn division_loop<T: Integer, P: DivisionResult>(ins: *const *const u8, out: *mut u8, n: usize) = body,
         if T::VECTORISED { crate::kernels::multiversion::Levels::UpToAvx2 } else { crate::kernels::multiversion::Levels::Baseline }

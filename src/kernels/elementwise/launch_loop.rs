@@ -10,9 +10,9 @@ use super::casting::apply_converted;
 use super::dispatch::{LoopWork, StridedCall};
 use super::scalar_operand::word;
 use super::{Loop, LoopTable, Operand, OutOperand, where_loop};
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::{DType, no_loop};
-use crate::kernels::launch::{self, Launch, Work, known_to_programs, launch};
+use crate::kernels::launch::{self, Launch, LaunchKind, known_to_programs, launch};
 use crate::kernels::view::{View, ViewMut, one_dtype};
 
 /// An operand of an element-wise loop: elements, or one scalar for all of them.
@@ -105,13 +105,13 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
     }
     let constants: SmallVec<[u64; 4]> = ins.iter().map(|&i| word(i, dtype)).collect();
     let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
-    let _paused = capture::active().then(|| {
+    let _paused = observer::is_active().then(|| {
         let numbers = ins.iter().zip(&constants).map(|(input, &word)| match input {
             In::View(_) => None,
             _ => Some(word),
         });
         let views = views_of(ins).map(|view| launch::Operand::from(&view));
-        let work = Work::Map {
+        let work = LaunchKind::Map {
             table: f,
             text: table.text,
             numbers: numbers.collect(),
@@ -174,7 +174,7 @@ pub(super) fn run_opaque(
     out: ViewMut<'_>,
     body: impl Fn(&[View<'_>], ViewMut<'_>) + Send + Sync + 'static,
 ) {
-    let run: launch::Run = Arc::new(move |reads, writes, _| {
+    let run: launch::KernelFn = Arc::new(move |reads, writes, _| {
         body(reads, writes[0].reborrow());
         Ok(())
     });
@@ -189,12 +189,12 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     if !known_to_programs(out.dtype) {
         return launch!("select", [mask, a, b] => [out];; run_select(mask, a, b, out));
     }
-    let _paused = capture::active().then(|| {
+    let _paused = observer::is_active().then(|| {
         launch::trace_launch(Launch {
             name: "select",
             reads: [&mask, &a, &b].into_iter().map(Into::into).collect(),
             writes: smallvec![(&out).into()],
-            work: Work::Map {
+            work: LaunchKind::Map {
                 table: where_loop(size),
                 text: "where",
                 numbers: smallvec![None; 3],

@@ -3,7 +3,7 @@
 use super::loop_call::Loop;
 use super::loop_table::LoopTable;
 use super::loops::{int_map, no_float_table};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// A float with a next representable value.
 trait NextAfter: Copy {
@@ -36,7 +36,7 @@ unsafe fn body<T: NextAfter>(ins: *const *const u8, out: *mut u8, n: usize) {
     unsafe { int_map::<T, T, 2>(ins, out, n, |[a, b]| a.next_after(b)) }
 }
 
-leveled! {
+multiversion! {
     /// The loop of one instruction-set level.
     unsafe fn next_after_loop<T: NextAfter>(ins: *const *const u8, out: *mut u8, n: usize) = body, crate::kernels::multiversion::Levels::UpToAvx2
 }

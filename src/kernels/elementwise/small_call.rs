@@ -13,7 +13,7 @@ use super::loop_call::{Loop, LoopCall};
 use super::loop_table::LoopTable;
 use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer, word};
 use super::where_loops::where_loop;
-use crate::array::{Layout, Storage, capture};
+use crate::array::{Layout, Storage, observer};
 use crate::dtype::DType;
 
 /// The most parameters of a formula of a small call.
@@ -125,7 +125,7 @@ impl<'a, const N: usize> SmallCall<'a, N> {
     /// A call without operands. None for many elements, and while a capture records launches.
     #[inline(always)]
     pub(crate) fn new(dtype: DType, n: usize) -> Option<SmallCall<'a, N>> {
-        if n > SMALL_CALL_ELEMENTS || capture::active() {
+        if n > SMALL_CALL_ELEMENTS || observer::is_active() {
             return None;
         }
         let (arguments, params) = ([Argument::Absent; N], [0.0; MAX_PARAMS]);

@@ -4,7 +4,7 @@
 //! loops are plain.
 
 use crate::kernels::copy::{INLINE_RUN_BYTES, copy_runs};
-use crate::kernels::multiversion::{Levels, leveled};
+use crate::kernels::multiversion::{Levels, multiversion};
 use crate::kernels::view::with_word;
 
 /// Rows of fewer elements are copied column by column.
@@ -156,7 +156,7 @@ const fn levels(size: usize) -> Levels {
     if matches!(size, 4 | 8) { Levels::All } else { Levels::Baseline }
 }
 
-leveled! {
+multiversion! {
     /// Gathers rows.
     unsafe fn gather_rows<T: Copy>(
         from: *const T, by: isize, step: isize, to: *mut T, rows: usize, len: usize,

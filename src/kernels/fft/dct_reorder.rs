@@ -10,25 +10,25 @@ use rustfft::num_complex::Complex;
 
 use super::float::Real;
 use crate::kernels::multiversion;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
-leveled! {
+multiversion! {
     /// Even positions to the front in order, odd ones to the back in reverse order.
     pub(super) unsafe fn deinterleave<T: Real>(line: &[T], to: &mut [T])
         = deinterleave_body, multiversion::Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     /// The inverse of `deinterleave`.
     pub(super) unsafe fn interleave<T: Real>(from: &[T], line: &mut [T])
         = interleave_body, multiversion::Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     /// Multiplies a spectrum by twiddles: real parts go to the front in order, negated imaginary
     /// parts to the back in reverse order.
     pub(super) unsafe fn apply_twiddles<T: Real>(z: &[Complex<T>], twiddles: &[Complex<T>], out: &mut [T])
         = apply_twiddles_body, multiversion::Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     /// The transpose of `apply_twiddles`, with numbers after the first halved.
     pub(super) unsafe fn apply_twiddles_transposed<T: Real>(line: &[T], twiddles: &[Complex<T>], z: &mut [Complex<T>])
         = apply_twiddles_transposed_body, multiversion::Levels::UpToAvx2

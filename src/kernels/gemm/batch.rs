@@ -9,7 +9,7 @@ use super::super::view::{Axes, View, ViewMut, with_elements};
 use super::kernel_selection::Gemm;
 use super::matrix::{Mat, MatVec, Size};
 use super::product::{OperandOrder, Partition, check_pack_memory, multiply, multiply_block};
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::threads::{Mutex, parallel_for, parallel_ranges, spare_threads};
@@ -54,7 +54,7 @@ pub fn matmul_pair([first, second]: [(View, View, ViewMut); 2]) -> Result<()> {
         _ => multiply_batch(*a, *b, out),
     };
     let depth = first.0.dims.last().copied().unwrap_or(0);
-    if !capture::active()
+    if !observer::is_active()
         && spare_threads() > 0
         && first.2.numel().saturating_mul(depth) >= MIN_MULADDS_FOR_THREAD
     {

@@ -3,7 +3,7 @@
 //! Invariant: integers wrap; a boolean product is an or of ands.
 
 use super::matrix::{Mat, Size};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::number::ring::Ring;
 
 /// Most multiply-adds of a float product for plain loops: packing costs more.
@@ -53,7 +53,7 @@ pub(super) unsafe fn tiny<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, 
     }
 }
 
-leveled! {
+multiversion! {
     /// A product in tiles of accumulators that stay in registers.
     unsafe fn tiled<T: Ring>(
         s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,
@@ -97,7 +97,7 @@ unsafe fn tiled_body<T: Ring>(s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Ma
     }
 }
 
-leveled! {
+multiversion! {
     /// Adds scaled rows of `b` to rows of `c`, which LLVM vectorises.
     pub(super) unsafe fn add_scaled_rows<T: Ring>(
         s: Size, a: Mat<*const T>, b: Mat<*const T>, c: Mat<*mut T>,

@@ -4,7 +4,7 @@
 //! matrices (its weight gradient). Invariant: the order of a sum depends on the sizes alone.
 
 use super::matrix::{Mat, Size};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::number::ring::Ring;
 
 /// Multiplies contiguous rows by a square matrix of side 2 to 4. Returns false for any other
@@ -28,7 +28,7 @@ pub(super) unsafe fn times_small_square<T: Ring>(
     true
 }
 
-leveled! {
+multiversion! {
     /// Dispatches on the side of the square matrix.
     unsafe fn square_side<T: Ring>(
         s: Size, a: *const T, b: Mat<*const T>, c: *mut T,
@@ -101,7 +101,7 @@ pub(super) unsafe fn transposed_times_narrow<T: Ring>(
     true
 }
 
-leveled! {
+multiversion! {
     /// Dispatches on the number of columns.
     unsafe fn narrow_width<T: Ring>(
         s: Size, a: *const T, b: *const T, c: Mat<*mut T>,

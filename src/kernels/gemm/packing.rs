@@ -5,7 +5,7 @@
 use super::matrix::Mat;
 use super::tile::Tile;
 use crate::kernels::copying::transpose::transpose_block;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::nontemporal::prefetch_line;
 
 /// Packs columns that are contiguous along the inner axis, `step` apart, into rows of `wide`
@@ -34,7 +34,7 @@ const LINE: usize = 64;
 /// Rows prefetched ahead of the one being packed.
 const PREFETCH_ROWS: usize = 8;
 
-leveled! {
+multiversion! {
     /// Packs `k` rows of `columns` contiguous numbers into rows of `wide`, by whole cache lines; with
     /// several neighbouring `strips`, each has that many columns and its own `k` rows.
     pub(super) unsafe fn pack_rows<T: Tile>(

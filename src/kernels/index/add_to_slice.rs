@@ -5,7 +5,7 @@
 
 use std::ops::Add;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::DType;
 use crate::kernels::view::{View, ViewMut};
 
@@ -49,7 +49,7 @@ impl SliceRows {
 /// and has these strides. Returns false, without effect, unless it is a plain loop over floats. For small
 /// sums: every element is written.
 pub fn add_to_slice(sum: ViewMut, first: isize, strides: &[isize], part: View) -> bool {
-    if capture::active() {
+    if observer::is_active() {
         return false;
     }
     let (dtype, n) = (sum.dtype, sum.numel());

@@ -12,7 +12,7 @@ use super::offsets::{Indexed, checked_position, range_error};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::launch::launch;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
 use crate::threads::parallel_for;
 
@@ -180,7 +180,7 @@ fn gather_line<W: Copy>(
     !outside
 }
 
-leveled! {
+multiversion! {
     /// Gathers from a table of `table.1` elements, at least one; returns whether all indices are in range.
     /// One out of range counts as 0.
     unsafe fn gather_table<W: Copy>(

@@ -6,7 +6,7 @@
 use super::offsets::Offsets;
 use super::traced_offsets;
 use super::traced_offsets::MoveRows;
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::with_dtype;
 use crate::kernels::number::ring::Ring;
 use crate::kernels::view::{Axes, View, ViewMut, one_dtype, with_word};
@@ -18,8 +18,8 @@ pub(super) const BLOCK_ELEMENTS: usize = 1 << 16;
 /// `out[i, …] = src[offsets[i] + …]`: `src` has the axes that are not indexed, `out` one more in front.
 pub fn take(src: View, offsets: &Offsets, out: ViewMut) {
     let body: MoveRows = |reads, out, offsets| take_rows(reads[0], offsets, out);
-    let _paused =
-        capture::active().then(|| traced_offsets::record_move("take", &[src], &out, offsets, body));
+    let _paused = observer::is_active()
+        .then(|| traced_offsets::record_move("take", &[src], &out, offsets, body));
     take_rows(src, offsets, out);
 }
 
@@ -31,8 +31,8 @@ pub(super) fn take_rows(src: View, offsets: &Offsets, out: ViewMut) {
 /// `dst[offsets[i] + …] = src[i, …]`, in the order of `i`: of equal offsets the last wins.
 pub fn put(dst: ViewMut, offsets: &Offsets, src: View) {
     let body: MoveRows = |reads, dst, offsets| put_rows(dst, offsets, reads[0]);
-    let _paused =
-        capture::active().then(|| traced_offsets::record_move("put", &[src], &dst, offsets, body));
+    let _paused = observer::is_active()
+        .then(|| traced_offsets::record_move("put", &[src], &dst, offsets, body));
     put_rows(dst, offsets, src);
 }
 
@@ -118,7 +118,7 @@ unsafe fn move_line<W: Copy>(
 /// `dst[offsets[i] + …] += src[i, …]`, in the order of `i`, in place. A boolean sum is an or.
 pub fn add_at(dst: ViewMut, offsets: &Offsets, src: View) {
     let body: MoveRows = |reads, dst, offsets| add_rows(dst, offsets, reads[0]);
-    let _paused = capture::active()
+    let _paused = observer::is_active()
         .then(|| traced_offsets::record_move("add_at", &[src], &dst, offsets, body));
     add_rows(dst, offsets, src);
 }

@@ -7,13 +7,13 @@ use super::gather_rows::take_rows;
 use super::offsets::Offsets;
 use super::traced_offsets;
 use super::traced_offsets::MoveRows;
-use crate::array::capture;
+use crate::array::observer;
 use crate::kernels::view::{View, ViewMut, one_dtype, with_word};
 
 /// `out[i, …] = src[offsets[i] + …]`, as `take`, with zeros where a later offset equals this one.
 pub fn take_last(src: View, offsets: &Offsets, out: ViewMut) {
     let body: MoveRows = |reads, out, offsets| take_last_rows(reads[0], offsets, out);
-    let _paused = capture::active()
+    let _paused = observer::is_active()
         .then(|| traced_offsets::record_move("take_last", &[src], &out, offsets, body));
     take_last_rows(src, offsets, out);
 }

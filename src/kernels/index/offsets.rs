@@ -3,7 +3,7 @@
 //! Invariant: `Offsets` are inside the axes they were made for.
 
 use super::super::view::{Axes, View};
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::{DType, Truth};
 use crate::error::{Error, Result};
 
@@ -44,7 +44,7 @@ impl Offsets {
     /// positive and descending) and its stride there.
     pub fn restrided(&self, axes: &[(isize, isize)]) -> Offsets {
         match self.object {
-            Some(object) if capture::active() => {
+            Some(object) if observer::is_active() => {
                 super::traced_offsets::restrided(self, object, axes)
             }
             _ => self.with_strides(axes),
@@ -65,7 +65,7 @@ impl Offsets {
 
     /// Whether every run of the program being captured computes the offsets anew.
     pub fn are_traced(&self) -> bool {
-        self.object.is_some() && capture::active()
+        self.object.is_some() && observer::is_active()
     }
 
     /// For each offset, whether no later one equals it; `None` if all differ.
@@ -110,7 +110,7 @@ pub struct Indexed {
 /// The offset of every combination `indices[0][p], indices[1][p], …` in C order of `p`. The views are int64
 /// and have equal dims (broadcast before); negative indices count from the end.
 pub fn offsets(op: &'static str, indices: &[View], axes: &[Indexed]) -> Result<Offsets> {
-    if capture::active() {
+    if observer::is_active() {
         let axes_copy = axes.to_vec();
         let find = move |indices: &[View]| combine_offsets(op, indices, &axes_copy);
         return super::traced_offsets::traced(indices, Box::new(find));
@@ -190,7 +190,7 @@ pub fn offsets_along(
     dims: &[usize],
     strides: &[isize],
 ) -> Result<Offsets> {
-    if capture::active() {
+    if observer::is_active() {
         let (dims, strides) = (dims.to_vec(), strides.to_vec());
         let find = move |index: &[View]| along_axis_offsets(op, index[0], axis, &dims, &strides);
         return super::traced_offsets::traced(&[index], Box::new(find));
@@ -236,7 +236,7 @@ fn along_axis_offsets(
 /// strides.
 pub fn offsets_where(mask: View, strides: &[isize]) -> Result<Offsets> {
     assert!(mask.dtype == DType::Bool, "a mask is boolean");
-    if capture::active() {
+    if observer::is_active() {
         super::traced_offsets::check_mask(&mask)?;
     }
     if mask.numel() == 0 {

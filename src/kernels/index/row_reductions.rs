@@ -6,7 +6,7 @@ use super::gather_rows::combine_rows;
 use super::offsets::Offsets;
 use super::traced_offsets;
 use super::traced_offsets::MoveRows;
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::Complex128;
 use crate::kernels::number::ring::Ring;
 use crate::kernels::view::{View, ViewMut, with_computing, with_float};
@@ -66,7 +66,7 @@ pub fn reduce_at(how: ScatterReduction, dst: ViewMut, offsets: &Offsets, src: Vi
         }
         ScatterReduction::Product => |reads, dst, offsets| fold_products(dst, offsets, reads[0]),
     };
-    let _paused = capture::active()
+    let _paused = observer::is_active()
         .then(|| traced_offsets::record_move("fold_at", &[src], &dst, offsets, body));
     body(&[src], dst, offsets);
 }
@@ -94,7 +94,7 @@ fn fold_products(dst: ViewMut, offsets: &Offsets, src: View) {
 /// rows.
 pub fn products_of_others(rows: View, offsets: &Offsets, out: ViewMut) {
     let body: MoveRows = |reads, out, offsets| products_of_other_rows(reads[0], offsets, &out);
-    let _paused = capture::active()
+    let _paused = observer::is_active()
         .then(|| traced_offsets::record_move("others_at", &[rows], &out, offsets, body));
     products_of_other_rows(rows, offsets, &out);
 }

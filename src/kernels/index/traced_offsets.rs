@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use super::offsets::Offsets;
-use crate::array::capture;
+use crate::array::observer;
 use crate::error::{Error, Result};
-use crate::kernels::launch::{self, Launch, Object, Objects, Run, Work};
+use crate::kernels::launch::{self, KernelFn, Launch, LaunchKind, Object, Objects};
 use crate::kernels::view::{View, ViewMut};
 
 /// Computes offsets from indices.
@@ -17,13 +17,13 @@ pub(super) type MoveRows = fn(&[View<'_>], ViewMut<'_>, &Offsets);
 
 /// Whether the elements are constants of the program, the same in every run.
 fn is_constant(view: &View<'_>) -> bool {
-    view.numel() == 0 || !capture::varies_at(view.ptr.addr())
+    view.numel() == 0 || !observer::varies_at(view.ptr.addr())
 }
 
 /// The offsets, and a launch that computes them in later runs.
 pub(super) fn traced(indices: &[View<'_>], find: FindOffsets) -> Result<Offsets> {
     if indices.iter().all(is_constant) {
-        let _paused = capture::Pause::new();
+        let _paused = observer::Pause::new();
         return find(indices);
     }
     let Some(tracer) = launch::tracer() else {
@@ -32,7 +32,7 @@ pub(super) fn traced(indices: &[View<'_>], find: FindOffsets) -> Result<Offsets>
     let object = tracer.new_object();
     let find: Arc<FindOffsets> = Arc::new(find);
     let recompute = find.clone();
-    let run: Run = Arc::new(move |reads, _, objects| {
+    let run: KernelFn = Arc::new(move |reads, _, objects| {
         objects[object] = Some(Arc::new(recompute(reads)?) as Object);
         Ok(())
     });
@@ -47,7 +47,7 @@ pub(super) fn restrided(offsets: &Offsets, object: usize, axes: &[(isize, isize)
     };
     let result = tracer.new_object();
     let recompute = axes.to_vec();
-    let run: Run = Arc::new(move |_, _, objects| {
+    let run: KernelFn = Arc::new(move |_, _, objects| {
         let moved = with_object(objects, object, |offsets| offsets.with_strides(&recompute));
         objects[result] = Some(Arc::new(moved) as Object);
         Ok(())
@@ -63,8 +63,8 @@ pub(super) fn record_move(
     written: &ViewMut<'_>,
     offsets: &Offsets,
     body: MoveRows,
-) -> capture::Pause {
-    let run: Run = match offsets.object {
+) -> observer::Pause {
+    let run: KernelFn = match offsets.object {
         Some(object) => Arc::new(move |reads, writes, objects| {
             with_object(objects, object, |offsets| body(reads, writes[0].reborrow(), offsets));
             Ok(())
@@ -80,9 +80,9 @@ pub(super) fn record_move(
     let paused = record_launch(name, reads, Some(written), run);
     // The contents vary between runs even if what was read for them does not.
     if offsets.object.is_some()
-        && let Some(buffer) = capture::buffer_of(written.ptr.addr())
+        && let Some(buffer) = observer::buffer_of(written.ptr.addr())
     {
-        capture::set_varies(buffer);
+        observer::set_varies(buffer);
     }
     paused
 }
@@ -91,13 +91,13 @@ fn record_launch(
     name: &'static str,
     reads: &[View<'_>],
     written: Option<&ViewMut<'_>>,
-    run: Run,
-) -> capture::Pause {
+    run: KernelFn,
+) -> observer::Pause {
     launch::trace_launch(Launch {
         name,
         reads: reads.iter().map(Into::into).collect(),
         writes: written.into_iter().map(Into::into).collect(),
-        work: Work::Kernel(run),
+        work: LaunchKind::Kernel(run),
     })
 }
 
@@ -108,7 +108,8 @@ fn with_object<T>(objects: &Objects, number: usize, body: impl FnOnce(&Offsets) 
 
 /// Refuses a mask that depends on an argument: the number of its true elements would be fixed.
 pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
-    if mask.numel() > 0 && capture::buffer_of(mask.ptr.addr()).is_some_and(capture::refuses_read) {
+    if mask.numel() > 0 && observer::buffer_of(mask.ptr.addr()).is_some_and(observer::refuses_read)
+    {
         let what = "x[mask], nonzero or where(mask) chooses elements by the values of a mask";
         return Err(capture_error(what));
     }

@@ -9,7 +9,7 @@ use std::slice::from_raw_parts_mut;
 
 use super::matrix::{Matrix, MatrixMut, MatrixRef};
 use super::scalar::{Field, LANES, Real, sum_lanes};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// A column-major matrix.
 #[derive(Clone, Copy)]
@@ -282,27 +282,27 @@ unsafe fn squares_body<R: Real>(x: &[R]) -> R {
     sum_lanes(&sums)
 }
 
-leveled! {
+multiversion! {
     unsafe fn squares_loop<R: Real>(x: &[R]) -> R = squares_body
 }
-leveled! {
+multiversion! {
     unsafe fn rotate_loop(x: *mut f64, y: *mut f64, n: usize, c: f64, s: f64) = rotate_body
 }
-leveled! {
+multiversion! {
     unsafe fn adjoint_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = adjoint_body
 }
-leveled! {
+multiversion! {
     unsafe fn gemv_loop<T: Field>(a: Columns<T>, x: *const T, y: *mut T) = gemv_body
 }
-leveled! {
+multiversion! {
     unsafe fn fused_loop<T: Field>(
         a: Columns<T>, pending: Option<Pending<'_, T>>, v: *const T, factor: T, to: AdjointOutput<'_, T>, x: *mut T,
     ) = fused_body
 }
-leveled! {
+multiversion! {
     unsafe fn outer_loop<T: Field>(a: Columns<T>, x: *const T, y: *const T) = outer_body
 }
-leveled! {
+multiversion! {
     unsafe fn hermitian_loop<T: Field>(
         a: Columns<T>, pending: Option<Pending<'_, T>>, x: *const T, y: *mut T,
     ) = hermitian_body

@@ -7,7 +7,7 @@ use super::factor::divide_by;
 use super::lu::{Lu, apply_pivots};
 use super::matrix::{Matrix, MatrixMut, MatrixRef};
 use super::scalar::{Field, subtract};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Most rows of a leaf of the recursion, solved by substitution.
 const LEAF_ROWS: usize = 16;
@@ -139,7 +139,7 @@ unsafe fn solve_leaf_body<T: Field>(
     }
 }
 
-leveled! {
+multiversion! {
     unsafe fn solve_leaf_loop<T: Field>(small: &LeafTriangle<T>, x: *mut T, count: usize, stride: usize) = solve_leaf_body,
         if T::COMPLEX { Levels::Baseline } else { Levels::All }
 }

@@ -4,7 +4,7 @@
 
 use super::channels::{ChannelOperands, LEVELS, inverse_std};
 use super::rows::{Number, fill};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Columns of a block.
 pub(super) const BLOCK_COLUMNS: usize = 64;
@@ -40,7 +40,7 @@ fn sums<T: Number>(at: ColumnBlock, term: impl Fn(usize, usize) -> T) -> [f64; B
     totals
 }
 
-leveled! {
+multiversion! {
     /// The forward pass of a block of columns.
     pub(super) unsafe fn forward<T: Number>(
         at: ChannelOperands<T>, columns: ColumnBlock, eps: f64,
@@ -79,7 +79,7 @@ unsafe fn forward_body<T: Number>(at: ChannelOperands<T>, columns: ColumnBlock, 
     }
 }
 
-leveled! {
+multiversion! {
     /// The backward pass of a block of columns.
     pub(super) unsafe fn backward<T: Number>(
         at: ChannelOperands<T>, columns: ColumnBlock, eps: f64,

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::super::launch::{self, Run, launch};
+use super::super::launch::{self, KernelFn, launch};
 use super::super::view::{View, ViewMut, with_float};
 use super::batch_norm;
 use super::batch_norm::{BLOCK_COLUMNS, ColumnBlock};
@@ -15,7 +15,7 @@ use super::rows::{Number, fill, sum};
 use super::simd_norm::normalize_set;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
-use crate::kernels::multiversion::{Levels, leveled};
+use crate::kernels::multiversion::{Levels, multiversion};
 use crate::threads::{parallel_for, parallel_ranges};
 
 /// These loops are memory-bound: AVX-512 does not help.
@@ -207,7 +207,7 @@ pub fn channels_backward(
     across: bool,
     writes: &mut [ViewMut],
 ) -> Result<()> {
-    let run: Run = Arc::new(move |reads, writes, _| {
+    let run: KernelFn = Arc::new(move |reads, writes, _| {
         let &[x, weight, stats, g] = reads else { unreachable!("what normalisation reads") };
         backward([x, weight, stats, g], eps, across, writes)
     });
@@ -262,7 +262,7 @@ fn backward([x, w, stats, g]: [View; 4], eps: f64, across: bool, writes: &[ViewM
     Ok(())
 }
 
-leveled! {
+multiversion! {
     /// The backward pass of one set.
     unsafe fn backward_set<T: Number>(
         at: ChannelOperands<T>, set: usize, runs: SetRuns, eps: f64,
@@ -331,7 +331,7 @@ fn scaled([x, mean, w, b]: [View; 4], y: &ViewMut) {
     });
 }
 
-leveled! {
+multiversion! {
     /// Scales and shifts the runs of a range.
     unsafe fn scaled_runs<T: Number>(
         at: ChannelOperands<T>, runs: (usize, usize), inner: usize, channels: usize,

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::rows::{Gradients, rows_backward, rows_forward};
-use crate::array::capture;
-use crate::kernels::launch::{self, Launch, Run, Work};
+use crate::array::observer;
+use crate::kernels::launch::{self, KernelFn, Launch, LaunchKind};
 use crate::kernels::view::{View, ViewMut};
 
 /// Launches a forward pass.
@@ -16,10 +16,10 @@ pub(super) fn forward(
     (eps, centred): (f64, bool),
     y: &ViewMut,
     stats: &ViewMut,
-) -> capture::Pause {
+) -> observer::Pause {
     let some = [Some(x), weight, bias];
     let given = some.map(|view| view.is_some());
-    let run: Run = Arc::new(move |reads, writes, _| {
+    let run: KernelFn = Arc::new(move |reads, writes, _| {
         let [x, weight, bias] = restore_optional(given, reads);
         let [y, stats] = writes else { unreachable!("the results of normalize") };
         rows_forward(x.expect("x is given"), [weight, bias], eps, centred, y, stats);
@@ -29,7 +29,7 @@ pub(super) fn forward(
         name: "normalize",
         reads: some.iter().flatten().map(Into::into).collect(),
         writes: [y, stats].into_iter().map(Into::into).collect(),
-        work: Work::Kernel(run),
+        work: LaunchKind::Kernel(run),
     })
 }
 
@@ -39,12 +39,12 @@ pub(super) fn backward(
     weight: Option<View>,
     centred: bool,
     out: &Gradients,
-) -> capture::Pause {
+) -> observer::Pause {
     let some = [Some(x), weight, Some(stats), Some(g)];
     let given = some.map(|view| view.is_some());
     let results = [&out.x, &out.weight, &out.bias];
     let wanted = results.map(Option::is_some);
-    let run: Run = Arc::new(move |reads, writes, _| {
+    let run: KernelFn = Arc::new(move |reads, writes, _| {
         let [Some(x), weight, Some(stats), Some(g)] = restore_optional(given, reads) else {
             unreachable!("the operands of normalize_backward")
         };
@@ -58,7 +58,7 @@ pub(super) fn backward(
         name: "normalize_backward",
         reads: some.iter().flatten().map(Into::into).collect(),
         writes: results.into_iter().flatten().map(Into::into).collect(),
-        work: Work::Kernel(run),
+        work: LaunchKind::Kernel(run),
     })
 }
 

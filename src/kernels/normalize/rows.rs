@@ -11,10 +11,10 @@ use std::ops::{Mul, Sub};
 use super::super::view::{View, ViewMut, with_float};
 use super::launch_norm;
 use super::simd_norm::normalize_rows;
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::simd::SimdFloat;
 use crate::threads::{parallel_for, parallel_ranges};
 
@@ -103,7 +103,7 @@ pub fn forward(
     y: ViewMut,
     stats: ViewMut,
 ) {
-    let _paused = capture::active()
+    let _paused = observer::is_active()
         .then(|| launch_norm::forward(x, [weight, bias], (eps, centred), &y, &stats));
     rows_forward(x, [weight, bias], eps, centred, &y, &stats);
 }
@@ -230,7 +230,7 @@ pub fn backward(
     out: Gradients,
 ) -> Result<()> {
     let _paused =
-        capture::active().then(|| launch_norm::backward([x, stats, g], weight, centred, &out));
+        observer::is_active().then(|| launch_norm::backward([x, stats, g], weight, centred, &out));
     rows_backward(x, weight, stats, g, centred, out)
 }
 
@@ -325,7 +325,7 @@ struct BackwardOperands<T> {
     to_bias: *mut T,
 }
 
-leveled! {
+multiversion! {
     /// The backward pass of `rows` rows of `n` elements.
     unsafe fn backward_rows<T: Number>(
         at: BackwardOperands<T>, n: usize, rows: usize, centred: bool,

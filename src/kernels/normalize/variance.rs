@@ -8,7 +8,7 @@ use super::super::launch::launch;
 use super::super::reduce::PairwiseTree;
 use super::super::view::{View, ViewMut, with_float};
 use super::rows::{Number, sum};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::threads::parallel_for;
 
 /// Elements of a block: 16 KiB of float64.
@@ -114,7 +114,7 @@ unsafe fn piece<T: Number>(p: *const T, origin: *const T, n: usize) -> Moments {
     }
 }
 
-leveled! {
+multiversion! {
     /// The moments of 1 to `BLOCK_ELEMENTS` elements, relative to `origin`.
     unsafe fn block<T: Number>(p: *const T, origin: T, n: usize) -> Moments = block_body
 }

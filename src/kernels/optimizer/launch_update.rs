@@ -9,7 +9,7 @@ use super::rules::{MAX_COUNTS, MAX_NUMBERS, Rule, with_rule};
 use super::update_loops::{OPERANDS, ParameterRow, UpdateStep, update_row, update_row_f16};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::launch::{self, Run};
+use crate::kernels::launch::{self, KernelFn};
 use crate::kernels::view::Axes;
 use crate::kernels::{View, ViewMut};
 use crate::threads::parallel_for;
@@ -49,7 +49,7 @@ pub fn update(
         written.iter().map(|w| unsafe { View::from_raw(w.dtype, w.ptr, w.dims, w.strides) }),
     );
     let options = options.clone();
-    let run: Run = Arc::new(move |reads, writes, _| {
+    let run: KernelFn = Arc::new(move |reads, writes, _| {
         run(rule, &options, reads, writes);
         Ok(())
     });

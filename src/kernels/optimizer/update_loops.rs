@@ -5,7 +5,7 @@
 
 use super::rules::{ElementUpdate, MAX_NUMBERS, MAX_STATES};
 use crate::dtype::Half;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::number::real::Real;
 use crate::kernels::number::scalar::Lane;
 
@@ -102,7 +102,7 @@ pub(super) unsafe fn update_row_f16(
     }
 }
 
-leveled! {
+multiversion! {
     /// Updates a row of elements of type `S`. Wider vectors do not make divisions, roots or memory faster.
     pub(super) unsafe fn update_row<T: ElementUpdate, S: StoredFloat>(step: &UpdateStep, row: &ParameterRow) = update_row_body, Levels::UpToAvx2
 }

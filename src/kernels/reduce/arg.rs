@@ -15,7 +15,7 @@ use super::reductions::{Max, Min};
 use super::transposed_rows::TransposedTile;
 use crate::dtype::{Complex128, DType};
 use crate::error::Result;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::threads::parallel_for;
 
 /// Elements of one piece of a split search.
@@ -249,7 +249,7 @@ unsafe fn search_leaves<F: ArgFold>(p: *const F::In, n: usize) -> (F::Element, u
     }
 }
 
-leveled! {
+multiversion! {
     /// The index of the first element equal to `best`, or NaN as `best` is. There is one: a fold starts with
     /// its identity, which is also the result of a run of nothing but that value.
     unsafe fn find_first<T: Element>(p: *const T, n: usize, best: T) -> usize = find_first_body
@@ -367,7 +367,7 @@ unsafe fn search_columns<F: ArgFold>(
     }
 }
 
-leveled! {
+multiversion! {
     /// Updates the best value and its row for `len` columns.
     unsafe fn update_columns<F: ArgFold>(
         p: *const F::In, step: isize, n: usize, best: *mut F::Element, index: *mut i64, len: usize,

@@ -7,7 +7,7 @@
 use super::super::launch::launch;
 use super::super::view::{View, ViewMut, with_float};
 use super::pairwise_distances::{Float, PIECE_ELEMENTS, STRIP_ROWS};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::threads::parallel_for;
 
 /// The operands as addresses: factors, `x`, `y` and the result.
@@ -75,7 +75,7 @@ fn all_rows<T>(
     });
 }
 
-leveled! {
+multiversion! {
     /// The weighted sums over the rows of `y`.
     unsafe fn weighted_rows<T: Float>(w: *const T, x: *const T, y: *const T, out: *mut T, sizes: Sizes) = weighted_rows_body
 }
@@ -116,7 +116,7 @@ unsafe fn weighted_rows_body<T: Float>(
     }
 }
 
-leveled! {
+multiversion! {
     /// The sums along rows of differences.
     unsafe fn projected_rows<T: Float>(h: *const T, x: *const T, y: *const T, out: *mut T, sizes: Sizes) = projected_rows_body
 }

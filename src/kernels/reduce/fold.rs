@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::transposed_rows;
-use crate::kernels::multiversion::{Levels, leveled};
+use crate::kernels::multiversion::{Levels, multiversion};
 use crate::kernels::nontemporal;
 
 /// Elements of a leaf of the pairwise tree: they are merged into lanes before the lanes are merged.
@@ -229,7 +229,7 @@ pub(crate) unsafe fn fold_run<F: Fold>(p: *const F::In, n: usize) -> F::Acc {
     tree.finish(F::merge).unwrap_or(F::IDENTITY)
 }
 
-leveled! {
+multiversion! {
     /// Merges each of `rows` runs of `n` contiguous elements, at most `LEAF_ELEMENTS`, as `fold_rows` does.
     pub(super) unsafe fn fold_leaves<F: Fold>(
         p: *const F::In, n: usize, stride: isize, out: *mut F::Acc, step: isize, rows: usize,
@@ -314,7 +314,7 @@ unsafe fn add_rows_body<F: Fold>(
     }
 }
 
-leveled! {
+multiversion! {
     /// Merges rows into a row of accumulators, one after the other.
     pub(super) unsafe fn add_rows<F: Fold>(
         acc: *mut F::Acc, p: *const F::In, n: usize, stride: isize, count: usize,

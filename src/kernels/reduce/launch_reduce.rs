@@ -9,7 +9,7 @@ use super::{inner, outer};
 use crate::dtype::{DType, no_loop};
 use crate::error::Result;
 use crate::kernels::cast::{convert_through, with_rounded_output};
-use crate::kernels::launch::{Work, launch};
+use crate::kernels::launch::{LaunchKind, launch};
 use crate::kernels::view::{Axes, View, ViewMut};
 
 /// A reduction.
@@ -68,7 +68,7 @@ pub(super) struct ReducePlan {
 /// `Memory` if there is none for a copy in a dtype that has loops, or for partial results.
 pub fn reduce(op: Reduction, input: View, axes: &[usize], out: ViewMut) -> Result<()> {
     launch!(
-        "reduce", [input] => [out] as Work::Reduce(op, axes.into());
+        "reduce", [input] => [out] as LaunchKind::Reduce(op, axes.into());
         reduce_elements(op, input, axes, out)
     )
 }

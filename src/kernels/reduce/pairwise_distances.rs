@@ -6,7 +6,7 @@
 use std::ops::{Add, Mul, Sub};
 
 use crate::kernels::launch::launch;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 use crate::kernels::transpose::transpose_block;
 use crate::kernels::view::{View, ViewMut, with_float};
 use crate::threads::parallel_for;
@@ -103,7 +103,7 @@ unsafe fn distances_by_strips<T: Float>(
     }
 }
 
-leveled! {
+multiversion! {
     /// The squared distances of rows to those of a strip.
     unsafe fn strip_distances<T: Float>(
         x: *const T, size: (usize, usize), strip: *const T, out: *mut T, to: (usize, usize), later: Option<usize>,

@@ -4,7 +4,7 @@
 
 use super::super::launch::launch;
 use super::super::view::{Axes, View, ViewMut, with_float};
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::Element;
 use crate::threads::parallel_for;
 
@@ -25,7 +25,7 @@ pub struct AccurateRange {
 /// Whether all elements are contiguous and within the bounds. Always false in a capture: later runs have
 /// other values.
 pub fn all_within(x: View, (low, high): (f64, f64)) -> bool {
-    if capture::active() {
+    if observer::is_active() {
         return false;
     }
     x.is_contiguous()

@@ -4,7 +4,7 @@
 //! Invariant: all these floats are normal, so that no flush-to-zero mode of the CPU affects them.
 
 use super::sort_avx512::doubles;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 const SIGN: u64 = 1 << 63;
 /// The bits of the smallest normal float.
@@ -48,15 +48,15 @@ unsafe fn sort_near(zero: u64, numbers: &mut [u64]) {
     }
 }
 
-leveled! {
+multiversion! {
     /// Whether the floats of all integers are finite if the middle of the range is zero.
     unsafe fn all_fit(at: *const u64, n: usize) -> bool = all_fit_body
 }
-leveled! {
+multiversion! {
     /// Converts integers to their floats, in place.
     unsafe fn to_floats(at: *mut u64, n: usize, zero: u64) = to_floats_body
 }
-leveled! {
+multiversion! {
     /// Converts the floats back, in place.
     unsafe fn from_floats(at: *mut u64, n: usize, zero: u64) = from_floats_body
 }

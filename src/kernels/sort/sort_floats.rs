@@ -5,7 +5,7 @@
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::total_order::{SortFn, SortKey};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Up to this many elements are searched for NaN first: they are in the L1 cache then.
 const NAN_SCAN_ELEMENTS: usize = 4096;
@@ -71,7 +71,7 @@ fn order_zeros<T: SortKey + Default + PartialOrd>(sorted: &mut [T]) {
     }
 }
 
-leveled! {
+multiversion! {
     /// Whether there is a NaN among the elements.
     unsafe fn has_nan<T: SortKey>(from: *const T, n: usize) -> bool = has_nan_body
 }

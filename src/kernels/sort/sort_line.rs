@@ -7,7 +7,7 @@ use super::top_k::top_k;
 use super::total_order::{SortKey, UnsignedKey};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::isa::{Level, level};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// A line: address of the first element, step and length.
 pub(super) struct SortLine<T> {
@@ -156,18 +156,18 @@ fn key_mask<N: UnsignedKey>(descending: bool) -> N {
     if descending { !N::default() } else { N::default() }
 }
 
-leveled! {
+multiversion! {
     /// Writes the keys of elements to other memory.
     unsafe fn write_keys<T: SortKey>(
         from: *const T, to: *mut T::Key, n: usize, mask: T::Key,
     ) = write_keys_body, T::LEVELS
 }
-leveled! {
+multiversion! {
     /// Replaces elements by their keys that distinguish the zeros: through one pointer, so that the compiler
     /// sees that there is no partial overlap.
     unsafe fn to_keys<T: SortKey>(at: *mut T, n: usize, mask: T::Key) = to_keys_body, T::LEVELS
 }
-leveled! {
+multiversion! {
     /// Replaces keys by their elements.
     unsafe fn from_keys<T: SortKey>(at: *mut T, n: usize, mask: T::Key) = from_keys_body, T::LEVELS
 }

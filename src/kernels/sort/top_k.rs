@@ -3,7 +3,7 @@
 //! Invariant: of equal keys the earlier ones are kept.
 
 use super::total_order::UnsignedKey;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Keys that are read at once.
 const BLOCK: usize = 1024;
@@ -59,7 +59,7 @@ fn select<N: UnsignedKey>(kept: &mut Vec<(N, usize)>, wanted: usize) -> N {
     last.0
 }
 
-leveled!(
+multiversion!(
     /// The start of the first group that has a key below the limit; an incomplete last group counts as one.
     unsafe fn group_below<N: UnsignedKey>(numbers: *const N, n: usize, limit: N) -> usize = group_below_body
 );

@@ -5,7 +5,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::{Layout, ShapeVec, broadcast_shapes, capture, checked_numel, normalize_axis};
+use crate::array::{Layout, ShapeVec, broadcast_shapes, checked_numel, normalize_axis, observer};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result, Warning, warn};
 use crate::kernels::cast::cast_checked;
@@ -13,7 +13,8 @@ use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
-    Record, Save, VIEW_COST, WhereParams, batched_dims, finish, finish_one, move_cost, nothing,
+    NodeSpec, Save, VIEW_COST, WhereParams, batched_dims, move_cost, record_output, record_unary,
+    save_none,
 };
 use crate::tensor::Tensor;
 
@@ -38,7 +39,7 @@ pub(crate) fn warn_lossy_cast(x: &Tensor, to: DType) -> Result<()> {
     if from.is_complex() && to != DType::Bool {
         warn(Warning::Imaginary)?;
     }
-    if to.is_integer() && !capture::active() && !all_fit(x.view_of(), to) {
+    if to.is_integer() && !observer::is_active() && !all_fit(x.view_of(), to) {
         warn(Warning::InvalidCast)?;
     }
     Ok(())
@@ -56,7 +57,7 @@ pub(crate) fn cast_with_warnings(x: &Tensor, dtype: DType) -> Result<Tensor> {
 /// kernel, so the values are read again only if some were lost.
 pub(crate) fn cast_into_with_warnings(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let to = out.dtype();
-    if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) || capture::active() {
+    if !x.dtype().is_float() || !matches!(to, DType::I32 | DType::I64) || observer::is_active() {
         warn_lossy_cast(x, to)?;
         return cast_into(x, out);
     }
@@ -95,11 +96,11 @@ pub(crate) fn cast_into(x: &Tensor, out: Tensor) -> Result<Tensor> {
 
 /// Records a cast.
 fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "astype",
         cost: move_cost(out),
         params: x.dtype(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |dtype, g, cx| cx.give_with(0, |_| astype(&g, *dtype)),
     })
 }
@@ -136,7 +137,7 @@ pub(crate) fn value_to_array(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// Records `out` as a reshape of `x`.
 fn record_reshape(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
-    finish_one(out, x, "reshape", record, |dims, g, cx| {
+    record_unary(out, x, "reshape", record, |dims, g, cx| {
         cx.give_with(0, |cx| reshape_dims(&g, &batched_dims(cx, dims)))
     })
 }
@@ -149,7 +150,7 @@ pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
         (VIEW_COST, inverse)
     };
-    finish_one(out, x, "permute", record, |inverse, g, cx| {
+    record_unary(out, x, "permute", record, |inverse, g, cx| {
         let front = g.ndim() - inverse.len();
         let order: ShapeVec = (0..front).chain(inverse.iter().map(|axis| front + axis)).collect();
         cx.give_with(0, |_| permute_axes(&g, &order))
@@ -169,11 +170,11 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let out = x.with_layout(x.layout().broadcast_to(dims)?);
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "broadcast_to",
         cost: move_cost(out),
         params: ShapeVec::from_slice(x.shape()),
-        saved: nothing(),
+        saved: save_none(),
         backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_batched(&g, cx.batch(), dims)),
     })
 }
@@ -313,7 +314,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
         if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
     let out = out.into_layout(Layout::contiguous(&dims)?);
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)));
-    finish_one(out, x, "sum", record, |(dims, axes), g, cx| {
+    record_unary(out, x, "sum", record, |(dims, axes), g, cx| {
         if g.ndim() == 0 && g.is_plain() && !cx.create_graph() {
             let layout = g.layout().broadcast_to(dims)?;
             return cx.give(0, g.into_layout(layout));
@@ -327,7 +328,7 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
 pub(crate) fn select_by_mask(mask: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(mask.shape(), a.dtype())?;
     kernels::select(mask.view_of(), a.view_of(), b.view_of(), out.view_mut());
-    finish(out, &[a, b], |out| Record {
+    record_output(out, &[a, b], |out| NodeSpec {
         name: "where",
         cost: 2.0 * move_cost(out),
         params: WhereParams,

@@ -6,7 +6,7 @@ use crate::array::checked_numel;
 use crate::error::{Error, Result};
 use crate::kernels::real_imag;
 use crate::kernels::real_imag::Part;
-use crate::ops::core::structured::{Record, VIEW_COST, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, VIEW_COST, move_cost, record_output, save_none};
 use crate::tensor::Tensor;
 
 /// A copy of the real or the imaginary part.
@@ -24,11 +24,11 @@ pub(crate) fn part_view(x: &Tensor, part: Part) -> Result<Tensor> {
 }
 
 fn record_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: if part == Part::Real { "real" } else { "imag" },
         cost: move_cost(out),
         params: part,
-        saved: nothing(),
+        saved: save_none(),
         backward: |part, g, cx| {
             cx.give_with(0, |_| {
                 let none = Tensor::zeros(g.shape(), g.dtype())?;
@@ -46,11 +46,11 @@ fn record_part(x: &Tensor, out: Tensor, part: Part) -> Result<Tensor> {
 pub(crate) fn complex_from_parts(re: &Tensor, im: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(re.shape(), re.dtype().to_complex())?;
     real_imag::join_parts(re.view_of(), im.view_of(), out.view_mut());
-    finish(out, &[re, im], |out| Record {
+    record_output(out, &[re, im], |out| NodeSpec {
         name: "complex",
         cost: move_cost(out),
         params: (),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(), g, cx| {
             cx.give_with(0, |_| copy_part(&g, Part::Real))?;
             cx.give_with(1, |_| copy_part(&g, Part::Imag))
@@ -71,11 +71,11 @@ pub(crate) fn unrecorded_pairs(x: Tensor) -> Tensor {
 pub(crate) fn real_pairs(x: &Tensor) -> Result<Tensor> {
     let layout = x.layout().refine(2);
     checked_numel("view_as_real", layout.dims())?;
-    finish(x.with_region(layout, x.dtype().real()), &[x], |_| Record {
+    record_output(x.with_region(layout, x.dtype().real()), &[x], |_| NodeSpec {
         name: "view_as_real",
         cost: VIEW_COST,
         params: (),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(), g, cx| cx.give_with(0, |_| complex_from_pairs(&g)),
     })
 }
@@ -84,11 +84,11 @@ pub(crate) fn real_pairs(x: &Tensor) -> Result<Tensor> {
 pub(crate) fn complex_view(x: &Tensor) -> Option<Result<Tensor>> {
     let layout = x.layout().coarsen(2)?;
     let out = x.with_region(layout, x.dtype().to_complex());
-    Some(finish(out, &[x], |_| Record {
+    Some(record_output(out, &[x], |_| NodeSpec {
         name: "view_as_complex",
         cost: VIEW_COST,
         params: (),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(), g, cx| cx.give_with(0, |_| real_pairs(&g)),
     }))
 }

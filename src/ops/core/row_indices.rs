@@ -14,7 +14,7 @@ use crate::kernels;
 use crate::kernels::index::{Indexed, Offsets, ScatterReduction};
 use crate::ops::core::broadcast::{astype, broadcast_to, swap_axes};
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::ops::core::view::{MAX_PADDED_ELEMENTS, PartialGradient};
 use crate::tensor::Tensor;
 
@@ -225,11 +225,11 @@ pub(crate) fn take_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
         let offsets = indices.offsets_in(x.layout());
         kernels::index::take(indices.row(x).view_of(), &offsets, out.view_mut());
     }
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "take",
         cost: 2.0 * move_cost(out),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| {
             if !cx.create_graph() && cx.batch().is_empty() && indices.is_sparse() {
                 return cx.give_slice(0, PartialGradient::rows(g, indices.clone()));
@@ -256,11 +256,11 @@ pub(crate) fn scatter_rows(rows: &Tensor, indices: &RowIndices) -> Result<Tensor
     }
     let out = Tensor::zeros(&indices.dims, rows.dtype())?;
     accumulate(&out, indices, rows)?;
-    finish(out, &[rows], |_| Record {
+    record_output(out, &[rows], |_| NodeSpec {
         name: "index_add",
         cost: 2.0 * move_cost(rows),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| cx.give_with(0, |_| take_rows(&g, indices)),
     })
 }
@@ -274,11 +274,11 @@ pub(crate) fn add_rows(
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
     accumulate(&out, indices, rows)?;
-    finish(out, &[x, rows], |out| Record {
+    record_output(out, &[x, rows], |out| NodeSpec {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| {
             cx.give_with(1, |_| take_rows(&g, indices))?;
             cx.give_with(0, |_| Ok(g))
@@ -295,11 +295,11 @@ pub(crate) fn put_rows(
 ) -> Result<Tensor> {
     let out = x.duplicate()?;
     indices.write(&out, rows)?;
-    finish(out, &[x, rows], |out| Record {
+    record_output(out, &[x, rows], |out| NodeSpec {
         name,
         cost: move_cost(out) + 2.0 * move_cost(rows),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| {
             cx.give_with(1, |_| take_last_written(&g, indices))?;
             cx.give_with(0, |_| clear_rows(&g, indices))
@@ -320,11 +320,11 @@ pub(crate) fn take_last_written(g: &Tensor, indices: &RowIndices) -> Result<Tens
         let offsets = indices.offsets_in(g.layout());
         kernels::index::take_last(indices.row(&g).view_of(), &offsets, out.view_mut());
     }
-    finish(out, &[&g], |out| Record {
+    record_output(out, &[&g], |out| NodeSpec {
         name: "take",
         cost: 3.0 * move_cost(out),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| cx.give_with(0, |_| put_in_zeros(&g, indices)),
     })
 }
@@ -336,11 +336,11 @@ fn put_in_zeros(rows: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     }
     let out = Tensor::zeros(&indices.dims, rows.dtype())?;
     indices.write(&out, rows)?;
-    finish(out, &[rows], |_| Record {
+    record_output(out, &[rows], |_| NodeSpec {
         name: "put",
         cost: 2.0 * move_cost(rows),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| cx.give_with(0, |_| take_last_written(&g, indices)),
     })
 }
@@ -353,11 +353,11 @@ pub(crate) fn clear_rows(x: &Tensor, indices: &RowIndices) -> Result<Tensor> {
     let out = x.duplicate()?;
     let zero = Tensor::zeros(&[], x.dtype())?;
     indices.write(&out, &broadcast_to(&zero, &indices.row_dims())?)?;
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "clear",
         cost: move_cost(out),
         params: indices.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |indices, g, cx| cx.give_with(0, |_| clear_rows(&g, indices)),
     })
 }

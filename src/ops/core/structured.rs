@@ -137,12 +137,12 @@ impl<'a> Save<'a> {
 pub(crate) type Saves<'a> = SmallVec<[Save<'a>; 2]>;
 
 /// No saved values.
-pub(crate) fn nothing<'a>() -> Saves<'a> {
+pub(crate) fn save_none<'a>() -> Saves<'a> {
     SmallVec::new()
 }
 
 /// What a node needs besides its inputs and its output.
-pub(crate) struct Record<'a, P> {
+pub(crate) struct NodeSpec<'a, P> {
     pub(crate) name: &'static str,
     /// The estimated nanoseconds of its backward.
     pub(crate) cost: f32,
@@ -152,8 +152,8 @@ pub(crate) struct Record<'a, P> {
     pub(crate) backward: Backward<P>,
 }
 
-/// [`Record`] for an operation with several outputs.
-pub(crate) struct RecordMany<'a, P> {
+/// [`NodeSpec`] for an operation with several outputs.
+pub(crate) struct NodeSpecMany<'a, P> {
     pub(crate) name: &'static str,
     pub(crate) cost: f32,
     pub(crate) params: P,
@@ -168,10 +168,10 @@ pub(crate) struct RecordMany<'a, P> {
 /// # Errors
 /// As `graph::record`, which may refuse to save a value.
 #[inline]
-pub(crate) fn finish<'a, P: Send + Sync + 'static>(
+pub(crate) fn record_output<'a, P: Send + Sync + 'static>(
     out: Tensor,
     inputs: &[&Tensor],
-    record: impl FnOnce(&Tensor) -> Record<'a, P>,
+    record: impl FnOnce(&Tensor) -> NodeSpec<'a, P>,
 ) -> Result<Tensor> {
     let Some(edges) = edges_of(inputs).filter(|_| out.dtype().is_inexact()) else {
         let mut out = out;
@@ -179,7 +179,7 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
         return Ok(out);
     };
     let (mut out, mut edges) = (out, edges);
-    let Record { name, cost, params, saved, backward } = record(&out);
+    let NodeSpec { name, cost, params, saved, backward } = record(&out);
     let outs = std::slice::from_ref(&out);
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
     // Written directly into the node: moving these parts once more would cost as much as the rest of the bookkeeping.
@@ -193,13 +193,13 @@ pub(crate) fn finish<'a, P: Send + Sync + 'static>(
     Ok(out)
 }
 
-/// [`finish`] for an operation of one tensor that saves nothing. `record` returns the estimated nanoseconds of the
+/// [`record_output`] for an operation of one tensor that saves nothing. `record` returns the estimated nanoseconds of the
 /// backward and its parameters.
 ///
 /// # Errors
-/// As `finish`.
+/// As `record_output`.
 #[inline]
-pub(crate) fn finish_one<P: Send + Sync + 'static>(
+pub(crate) fn record_unary<P: Send + Sync + 'static>(
     mut out: Tensor,
     x: &Tensor,
     name: &'static str,
@@ -233,17 +233,17 @@ fn note_unrecorded(out: &mut Tensor, inputs: &[&Tensor]) {
 }
 
 /// Records several outputs of one operation; outputs that are not inexact stay outside the graph.
-pub(crate) fn finish_many<'a, P: Send + Sync + 'static>(
+pub(crate) fn record_outputs<'a, P: Send + Sync + 'static>(
     outs: Vec<Tensor>,
     inputs: &[&Tensor],
-    record: impl FnOnce(&[Tensor]) -> RecordMany<'a, P>,
+    record: impl FnOnce(&[Tensor]) -> NodeSpecMany<'a, P>,
 ) -> Result<Vec<Tensor>> {
     let sibling = |out: Tensor| out.with_origin(ViewOrigin::MultipleOutputs);
     let Some(edges) = edges_of(inputs) else {
         let mark = |out: Tensor| sibling(out).unrecorded(inputs.iter().copied());
         return Ok(outs.into_iter().map(mark).collect());
     };
-    let RecordMany { name, cost, params, saved, backward } = record(&outs);
+    let NodeSpecMany { name, cost, params, saved, backward } = record(&outs);
     let saved = saved.into_iter().map(|save| save.saved(inputs, &outs, &edges)).collect();
     let rule = Structured { name, params, backward: Derivatives::Many(backward) };
     let rule = RuleRef::Boxed(Box::new(rule));

@@ -4,11 +4,11 @@
 
 use smallvec::SmallVec;
 
-use crate::array::{Layout, ShapeVec, capture};
+use crate::array::{Layout, ShapeVec, observer};
 use crate::error::Result;
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows, take_rows};
-use crate::ops::core::structured::{batched_dims, finish_one, move_cost};
+use crate::ops::core::structured::{batched_dims, move_cost, record_unary};
 use crate::tensor::Tensor;
 
 /// One primitive view operation, which can be replayed on any layout of the same shape.
@@ -152,7 +152,13 @@ pub(crate) fn element(x: &Tensor, steps: ViewStepList) -> Result<Tensor> {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
     if steps.is_empty() {
-        return finish_one(out, x, "index", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)));
+        return record_unary(
+            out,
+            x,
+            "index",
+            || (40.0, ()),
+            |(), g, cx| cx.give_with(0, |_| Ok(g)),
+        );
     }
     record_view(x, out, "index", || ViewSteps::new(x.ndim(), steps))
 }
@@ -163,7 +169,7 @@ pub(crate) fn element_at(x: &Tensor, position: &Layout) -> Result<Tensor> {
     let out = Tensor::empty_as(&Layout::scalar(), x.dtype())?;
     if !kernels::copy::copy_element(x.storage(), position.offset(), out.storage(), x.dtype()) {
         kernels::copy(View::of(x.storage(), position, x.dtype()), out.view_mut());
-        capture::note_element_copy(out.storage(), x.storage());
+        observer::note_element_copy(out.storage(), x.storage());
     }
     Ok(out)
 }
@@ -177,7 +183,7 @@ fn record_view(
     steps: impl FnOnce() -> ViewSteps,
 ) -> Result<Tensor> {
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps()));
-    finish_one(out, x, name, record, |(dims, steps), g, cx| {
+    record_unary(out, x, name, record, |(dims, steps), g, cx| {
         let dims = batched_dims(cx, dims);
         let pad = dims.iter().product::<usize>() <= MAX_PADDED_ELEMENTS;
         let plain = !cx.create_graph();
@@ -283,7 +289,7 @@ impl PartialGradient {
 /// A view of all elements: `x[...]`.
 pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
-    finish_one(out, x, "alias", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)))
+    record_unary(out, x, "alias", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)))
 }
 
 /// Zeros of shape `dims` with `g` at the elements the steps lead to: the adjoint of a view.
@@ -296,7 +302,7 @@ fn embed_batched(g: &Tensor, dims: &[usize], steps: &ViewSteps) -> Result<Tensor
     let out = Tensor::zeros(dims, g.dtype())?;
     let part = steps.apply_to(out.layout());
     kernels::copy(g.view_of(), ViewMut::of(out.storage(), &part, out.dtype()));
-    finish_one(
+    record_unary(
         out,
         g,
         "embed",

@@ -10,7 +10,7 @@ use crate::ops::core::broadcast::astype;
 use crate::ops::core::complex_as_real::{complex_from_parts, copy_part, part_view};
 use crate::ops::core::elementwise::{Elementwise, binary, binary_scalar, scalar_binary};
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ARCTAN2, DIVIDE, HYPOT, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_OR, NOT_EQUAL, isnan};
@@ -74,7 +74,7 @@ pub(crate) fn complex_sign(x: &Tensor) -> Result<Tensor> {
     let known = x.detach();
     let (re, im) = (copy_part(&known, Part::Real)?, copy_part(&known, Part::Imag)?);
     let out = complex_from_parts(&binary(&UNIT_PART, &re, &im)?, &binary(&UNIT_PART, &im, &re)?)?;
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name: "sign",
         cost: 6.0 * move_cost(x),
         params: (),

@@ -2,13 +2,13 @@
 //!
 //! Invariant: the derivative of each is one of them, so every order costs the same as the forward.
 
-use crate::array::{ShapeVec, afford, capture};
+use crate::array::{ShapeVec, afford, observer};
 use crate::error::Result;
 use crate::kernels::fft::{
     DctType, EdgeWeights, complex_to_complex, complex_to_real, real_to_complex, trigonometric,
     working_bytes,
 };
-use crate::ops::core::structured::{Record, finish, from_end, nothing};
+use crate::ops::core::structured::{NodeSpec, from_end, record_output, save_none};
 use crate::ops::core::view::{ViewStep, embed, slice_axis};
 use crate::tensor::Tensor;
 
@@ -55,11 +55,11 @@ pub(super) fn fft_along(x: &Tensor, axes: &[usize], spec: TransformSpec) -> Resu
     check_memory(x, longest, x.dtype().size())?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     complex_to_complex(x.view_of(), axes, spec.forward, spec.factor, out.view_mut());
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "fft",
         cost: cost(out, longest),
         params: (axes.iter().map(|&axis| from_end(x, axis)).collect::<ShapeVec>(), spec),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(axes, spec), g, cx| {
             let axes: ShapeVec = axes.iter().map(|&axis| from_end(&g, axis)).collect();
             cx.give_with(0, |_| fft_along(&g, &axes, spec.reversed()))
@@ -69,7 +69,7 @@ pub(super) fn fft_along(x: &Tensor, axes: &[usize], spec: TransformSpec) -> Resu
 
 /// `fft_along` of a tensor owned by the caller: in place, if nothing is recorded or traced.
 pub(super) fn fft_along_owned(x: Tensor, axes: &[usize], spec: TransformSpec) -> Result<Tensor> {
-    if x.requires_grad() || capture::active() || !x.storage().is_reusable() {
+    if x.requires_grad() || observer::is_active() || !x.storage().is_reusable() {
         return fft_along(&x, axes, spec);
     }
     let longest = axes.iter().map(|&axis| x.shape()[axis]).max().unwrap_or(1);
@@ -102,11 +102,11 @@ fn rfft_weighted(x: &Tensor, axis: usize, spec: TransformSpec, interior: f64) ->
     let out = Tensor::empty(&dims, dtype)?;
     let factors = [spec.factor, interior];
     real_to_complex(x.view_of(), axis, spec.forward, factors, out.view_mut());
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name: "rfft",
         cost: cost(x, n),
         params: HalfSpectrumParams { axis: from_end(x, axis), n, spec, interior },
-        saved: nothing(),
+        saved: save_none(),
         // The adjoint counts every number of the half spectrum once; the inverse transform counts
         // interior ones twice.
         backward: |&HalfSpectrumParams { axis, n, spec, interior }, g, cx| {
@@ -140,11 +140,11 @@ fn irfft_weighted(
     let out = Tensor::empty(&dims, x.dtype().real())?;
     let factors = [spec.factor, interior];
     complex_to_real(x.view_of(), axis, spec.forward, factors, out.view_mut());
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "irfft",
         cost: cost(out, n),
         params: HalfSpectrumParams { axis: from_end(x, axis), n, spec, interior },
-        saved: nothing(),
+        saved: save_none(),
         backward: |&HalfSpectrumParams { axis, spec, interior, .. }, g, cx| {
             cx.give_with(0, |_| {
                 rfft_weighted(&g, from_end(&g, axis), spec.reversed(), interior * 2.0)
@@ -174,11 +174,11 @@ pub(super) fn dct_or_dst(x: &Tensor, axis: usize, spec: DctSpec) -> Result<Tenso
     check_memory(x, n, 2 * x.dtype().size())?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     trigonometric(x.view_of(), axis, spec.dct_type, spec.factor, spec.weights, out.view_mut());
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: if spec.dct_type.sine { "dst" } else { "dct" },
         cost: cost(out, n),
         params: (from_end(x, axis), spec),
-        saved: nothing(),
+        saved: save_none(),
         backward: |&(axis, spec), g, cx| {
             cx.give_with(0, |_| dct_or_dst(&g, from_end(&g, axis), spec.transposed()))
         },

@@ -14,7 +14,7 @@ use crate::ops::core::op_decl::Operand;
 use crate::ops::core::row_indices::{
     RowIndices, add_rows, as_int64, cast_value_to, put_rows, scatter_rows,
 };
-use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, edges_of, move_cost, record_output};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::repeat::take_along;
 use crate::tensor::Tensor;
@@ -174,7 +174,7 @@ pub(crate) fn gather_elements(
     }
     let out = Tensor::empty(index.shape(), x.dtype())?;
     kernels::index::take_checked(op, x.view_of(), axis, index.view_of(), out.view_mut())?;
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "take",
         cost: 2.0 * move_cost(out),
         params: (op, axis, ShapeVec::from_slice(x.shape())),

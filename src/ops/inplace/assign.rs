@@ -2,7 +2,7 @@
 //!
 //! Invariant: the gradient of `x` is zero at overwritten elements; of a repeated index only the last value has a gradient.
 
-use crate::array::{broadcast_shapes, capture};
+use crate::array::{broadcast_shapes, observer};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph;
@@ -10,7 +10,7 @@ use crate::kernels;
 use crate::ops::core::broadcast::{broadcast_to, cast_with_warnings, reshape_dims};
 use crate::ops::core::op_decl::{IndexItem, Operand};
 use crate::ops::core::row_indices::{clear_rows, take_last_written};
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::ops::core::view::{replay, view_through};
 use crate::ops::elementwise::select::where_;
 use crate::ops::index::subscript::{AdvancedIndex, subscript};
@@ -55,11 +55,11 @@ fn cast_and_fit(x: &Tensor, dims: &[usize], value: &Operand) -> Result<Tensor> {
 
 /// The history of `shown` after `value` was written to the elements at advanced indices.
 fn record_scatter(shown: &Tensor, advanced: &AdvancedIndex, value: &Tensor) -> Result<NewHistory> {
-    let changed = finish(shown.detach(), &[shown, value], |out| Record {
+    let changed = record_output(shown.detach(), &[shown, value], |out| NodeSpec {
         name: "setitem",
         cost: move_cost(out),
         params: advanced.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |advanced, g, cx| {
             cx.give_with(1, |_| {
                 advanced.rows_to_result(&take_last_written(&g, &advanced.row_indices)?)
@@ -97,9 +97,9 @@ fn is_same_view(x: &Tensor, target: &Tensor, value: &Tensor) -> bool {
 
 /// Whether the index is computed by the function being traced, so that each run may find other positions.
 fn is_traced_index(items: &[IndexItem]) -> bool {
-    capture::active()
+    observer::is_active()
         && items.iter().any(|item| match item {
-            IndexItem::Array(index) => capture::varies(index.storage().ptr().addr()),
+            IndexItem::Array(index) => observer::varies(index.storage().ptr().addr()),
             _ => false,
         })
 }
@@ -108,9 +108,9 @@ fn is_traced_index(items: &[IndexItem]) -> bool {
 /// unknown.
 fn traced_mask<'a>(x: &Tensor, items: &'a [IndexItem]) -> Option<&'a Tensor> {
     match items {
-        [IndexItem::Array(mask)] if capture::active() => {
+        [IndexItem::Array(mask)] if observer::is_active() => {
             let fits = mask.dtype() == DType::Bool && mask.shape() == x.shape();
-            (fits && capture::varies(mask.storage().ptr().addr())).then_some(mask)
+            (fits && observer::varies(mask.storage().ptr().addr())).then_some(mask)
         }
         _ => None,
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
@@ -15,7 +15,7 @@ use crate::kernels::elementwise::{self, MAX_OPERANDS};
 use crate::ops::core::broadcast::{astype, broadcast_to, cast_with_warnings};
 use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::ops::inplace::elementwise_call::elementwise_call;
 use crate::tensor::{
     AtomicCause, CutCause, Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_elements,
@@ -79,7 +79,7 @@ pub(crate) fn admit_history(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Checks every change before anything is written.
 pub(crate) fn admit_write(op: &'static str, x: &Tensor, recorded: bool) -> Result<()> {
-    capture::check_write(x.storage(), recorded)?;
+    observer::check_write(x.storage(), recorded)?;
     if recorded {
         admit_history(op, x)?;
     }
@@ -215,11 +215,11 @@ pub(crate) fn overwrite(
 
 /// `value` recorded as the replacement of `x`, whose gradient is zero.
 fn record_replacement(op: &'static str, x: &Tensor, value: &Tensor) -> Result<Tensor> {
-    finish(value.detach(), &[x, value], |out| Record {
+    record_output(value.detach(), &[x, value], |out| NodeSpec {
         name: op,
         cost: move_cost(out),
         params: (),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(), g, cx| {
             cx.give_with(0, |_| Tensor::zeros(g.shape(), g.dtype()))?;
             cx.give_with(1, |_| Ok(g))

@@ -17,7 +17,8 @@ use crate::graph::{self, Edges, Flags, RuleRef};
 use crate::kernels;
 use crate::ops::core::broadcast::{reshape_dims, select_by_mask};
 use crate::ops::core::structured::{
-    Cx, Record, RecordMany, Structured, VIEW_COST, finish, finish_many, move_cost, nothing,
+    Cx, NodeSpec, NodeSpecMany, Structured, VIEW_COST, move_cost, record_output, record_outputs,
+    save_none,
 };
 use crate::ops::core::view::PartialGradient;
 use crate::ops::inplace::complex_units::{
@@ -191,11 +192,11 @@ fn split_recorded(
     sources: SourceMask,
 ) -> Result<Vec<Tensor>> {
     let parts = slices.split(g.detach(), false, &sources)?;
-    finish_many(parts, &[g], |_| RecordMany {
+    record_outputs(parts, &[g], |_| NodeSpecMany {
         name: "copy_slices_backward",
         cost: move_cost(g),
         params: (Arc::clone(slices), sources),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(slices, sources), cx| {
             let mut present = sources.clone();
             let mut parts = Vec::new();
@@ -221,11 +222,11 @@ fn merge_recorded(
 ) -> Result<Tensor> {
     let parts: Vec<&Tensor> = parts.iter().collect();
     let out = slices.merge(&parts, &sources)?;
-    finish(out, &parts, |out| Record {
+    record_output(out, &parts, |out| NodeSpec {
         name: "copy_slices",
         cost: move_cost(out),
         params: (Arc::clone(slices), sources),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(slices, sources), g, cx| {
             let mut wanted = sources.clone();
             let given: SmallVec<[usize; 8]> = (0..sources.iter().filter(|active| **active).count())
@@ -327,11 +328,11 @@ fn scatter_region(g: &Tensor, size: usize, region: &Layout) -> Result<Tensor> {
     }
     let out = Tensor::zeros(&[size], g.dtype())?;
     add_region(&out, region, g)?;
-    finish(out, &[g], |_| Record {
+    record_output(out, &[g], |_| NodeSpec {
         name: "spread",
         cost: move_cost(g),
         params: region.clone(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |region, g, cx| cx.give_with(0, |_| gather_region(&g, region)),
     })
 }
@@ -369,11 +370,11 @@ fn gather_region(memory: &Tensor, region: &Layout) -> Result<Tensor> {
     }
     let memory = memory.contiguous()?;
     let out = memory.memory_view(region);
-    finish(out, &[&memory], |out| Record {
+    record_output(out, &[&memory], |out| NodeSpec {
         name: "shown",
         cost: move_cost(out),
         params: (memory.size(), region.clone()),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(size, region), g, cx| cx.give_with(0, |_| scatter_region(&g, *size, region)),
     })
 }

@@ -9,7 +9,7 @@ use super::helpers::{check_memory, cost, h, hermitian, matrix_error, mul, square
 use super::solve::{TriangleSpec, triangular_solution};
 use crate::error::Result;
 use crate::kernels;
-use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::core::structured::{NodeSpec, Save, record_output};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::linalg::helpers::mm;
 use crate::ops::shape::diagonal::tril;
@@ -42,7 +42,7 @@ fn lower_factor(a: &Tensor) -> Result<Tensor> {
             "check its symmetry, or add a multiple of the identity",
         )
     })?;
-    finish(out, &[a], |_| Record {
+    record_output(out, &[a], |_| NodeSpec {
         name: "cholesky",
         cost: cost(a, 3.0),
         params: (),

@@ -17,7 +17,7 @@ use crate::kernels;
 use crate::kernels::launch::decide;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::IndexItem;
-use crate::ops::core::structured::{Record, RecordMany, Save, finish, finish_many};
+use crate::ops::core::structured::{NodeSpec, NodeSpecMany, Save, record_output, record_outputs};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::index::getitem::index;
 use crate::tensor::Tensor;
@@ -101,7 +101,7 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(batch_dims(a), a.dtype())?;
     check_memory(a, 4)?;
     kernels::linalg::det(a.view_of(), out.view_mut());
-    finish(out, &[a], |_| Record {
+    record_output(out, &[a], |_| NodeSpec {
         name: "det",
         cost: cost(a, 2.0),
         params: (),
@@ -116,7 +116,7 @@ fn determinants(a: &Tensor) -> Result<Tensor> {
 
 /// Records sign and logarithm of complex determinants; the sign is differentiable too.
 fn complex_slogdet(a: &Tensor, sign: Tensor, log: Tensor) -> Result<(Tensor, Tensor)> {
-    let mut outs = finish_many(vec![sign, log], &[a], |_| RecordMany {
+    let mut outs = record_outputs(vec![sign, log], &[a], |_| NodeSpecMany {
         name: "slogdet",
         cost: cost(a, 2.0),
         params: (),
@@ -165,7 +165,7 @@ crate::operations! { family "linear algebra" [float32];
         if a.dtype().is_complex() {
             return complex_slogdet(&a, sign, log);
         }
-        let log = finish(log, &[&a], |_| Record {
+        let log = record_output(log, &[&a], |_| NodeSpec {
             name: "slogdet",
             cost: cost(&a, 2.0),
             params: (),

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels;
 use crate::ops::core::broadcast::astype;
-use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
+use crate::ops::core::structured::{Cx, NodeSpecMany, Save, record_outputs};
 use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::complex::real;
@@ -62,7 +62,7 @@ fn decompose(op: &'static str, x: &Tensor) -> Result<(Tensor, Tensor)> {
     // The kernel reads the original matrix: for a real one, it pairs conjugate eigenvalues.
     kernels::linalg::eig(original.view_of(), w.view_mut(), v.view_mut())
         .map_err(|i| not_converged_error(op, &a, i))?;
-    let mut outs = finish_many(vec![w, v], &[&a], |_| RecordMany {
+    let mut outs = record_outputs(vec![w, v], &[&a], |_| NodeSpecMany {
         name: "eig",
         cost: cost(&a, 16.0),
         params: (),

@@ -12,7 +12,7 @@ use super::svd::divide_by_gaps;
 use super::vector_phase::refuse_phase;
 use crate::error::{Error, Result};
 use crate::kernels;
-use crate::ops::core::structured::{RecordMany, Save, finish_many};
+use crate::ops::core::structured::{NodeSpecMany, Save, record_outputs};
 use crate::ops::linalg::helpers::add;
 use crate::ops::shape::diagonal::diag_embed;
 use crate::tensor::Tensor;
@@ -35,7 +35,7 @@ fn decompose(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, Te
     check_memory(&a, 8)?;
     kernels::linalg::eigh(a.view_of(), lower, w.view_mut(), v.view_mut())
         .map_err(|i| not_converged_error(op, &a, i))?;
-    let mut outs = finish_many(vec![w, v], &[&a], |_| RecordMany {
+    let mut outs = record_outputs(vec![w, v], &[&a], |_| NodeSpecMany {
         name: "eigh",
         cost: cost(&a, 4.0),
         params: (),

@@ -16,7 +16,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims};
 use crate::ops::core::op_decl::IndexItem;
-use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::core::structured::{NodeSpec, Save, record_output};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::index::gather::take_along_axis;
 use crate::ops::index::getitem::index;
@@ -89,7 +89,7 @@ fn lu_factors(a: &Tensor, pivot: bool) -> Result<(Tensor, Tensor, Tensor)> {
     check_memory(a, 4)?;
     let views = (out.view_mut(), pivots.view_mut(), row_positions.view_mut());
     kernels::linalg::lu(a.view_of(), pivot, views.0, views.1, views.2);
-    let out = finish(out, &[a], |_| Record {
+    let out = record_output(out, &[a], |_| NodeSpec {
         name: "lu_factor",
         cost: cost(a, 3.0),
         params: (),
@@ -121,7 +121,7 @@ pub(super) fn lu_solution(
     check_memory(b, 4)?;
     kernels::linalg::lu_solve(lu.view_of(), order.view_of(), b.view_of(), out.view_mut(), adjoint)
         .map_err(|i| singular_error("lu_solve", lu, i))?;
-    finish(out, &[lu, b], |_| Record {
+    record_output(out, &[lu, b], |_| NodeSpec {
         name: "lu_solve",
         cost: cost(lu, 1.0),
         params: adjoint,

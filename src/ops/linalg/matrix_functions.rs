@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::kernels;
 use crate::kernels::linalg::MatrixFunction;
 use crate::ops::core::broadcast::broadcast_to;
-use crate::ops::core::structured::{Record, Save, finish};
+use crate::ops::core::structured::{NodeSpec, Save, record_output};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
@@ -44,7 +44,7 @@ fn apply(which: MatrixFunction, copies: usize, a: &Tensor) -> Result<Tensor> {
         };
         matrix_error(name(which), a, i, is, remedy)
     })?;
-    finish(out, &[a], |_| Record {
+    record_output(out, &[a], |_| NodeSpec {
         name: name(which),
         cost: cost(a, 60.0),
         params: (which, copies),

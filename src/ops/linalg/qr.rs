@@ -19,7 +19,7 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::Axes;
 use crate::ops::core::structured::{
-    Cx, Record, RecordMany, Save, batched_dims, finish, finish_many,
+    Cx, NodeSpec, NodeSpecMany, Save, batched_dims, record_output, record_outputs,
 };
 use crate::ops::shape::diagonal::triu;
 use crate::ops::shape::join::concatenate;
@@ -67,7 +67,7 @@ pub(super) fn reduced(a: &Tensor) -> Result<(Tensor, Tensor)> {
         check_memory(a, 6)?;
         kernels::linalg::qr(a.view_of(), q.view_mut(), r.view_mut());
     }
-    let mut outs = finish_many(vec![q, r], &[a], |_| RecordMany {
+    let mut outs = record_outputs(vec![q, r], &[a], |_| NodeSpecMany {
         name: "qr",
         cost: cost(a, 4.0),
         params: (),
@@ -133,7 +133,7 @@ pub(super) fn complete_basis(op: &'static str, u: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(&with_matrix_dims(u, &[rows(u), rows(u)]), u.dtype())?;
     check_memory(&out, 6)?;
     kernels::linalg::complete_basis(u.view_of(), out.view_mut());
-    finish(out, &[u], |out| Record {
+    record_output(out, &[u], |out| NodeSpec {
         name: "complete",
         cost: cost(out, 2.0),
         params: (op, known),

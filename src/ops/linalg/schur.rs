@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernels::launch::decide;
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::op_decl::Axes;
-use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many};
+use crate::ops::core::structured::{Cx, NodeSpecMany, Save, record_outputs};
 use crate::ops::core::view::slice_axis;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::ops::shape::join::join;
@@ -25,7 +25,7 @@ use crate::tensor::Tensor;
 
 /// Records `t` and `z` with their derivative.
 pub(super) fn record_schur(a: &Tensor, t: Tensor, z: Tensor) -> Result<(Tensor, Tensor)> {
-    let mut outs = finish_many(vec![t, z], &[a], |_| RecordMany {
+    let mut outs = record_outputs(vec![t, z], &[a], |_| NodeSpecMany {
         name: "schur",
         cost: cost(a, 16.0),
         params: (),

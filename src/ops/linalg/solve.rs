@@ -16,7 +16,7 @@ use crate::error::{Dims, Error, Result};
 use crate::graph;
 use crate::kernels;
 use crate::ops::core::broadcast::{broadcast_to, permute_axes, reshape_dims};
-use crate::ops::core::structured::{Cx, Record, Save, finish};
+use crate::ops::core::structured::{Cx, NodeSpec, Save, record_output};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::shape::diagonal::{tril, triu};
 use crate::tensor::Tensor;
@@ -26,7 +26,7 @@ pub(super) fn inverse(op: &'static str, a: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(a.shape(), a.dtype())?;
     check_memory(a, 4)?;
     kernels::linalg::inverse(a.view_of(), out.view_mut()).map_err(|i| singular_error(op, a, i))?;
-    finish(out, &[a], |_| Record {
+    record_output(out, &[a], |_| NodeSpec {
         name: "inv",
         cost: cost(a, 2.0),
         params: (),
@@ -69,7 +69,7 @@ fn solution(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     }
     kernels::linalg::solve(a.view_of(), b.view_of(), out.view_mut())
         .map_err(|i| singular_error("solve", a, i))?;
-    finish(out, &[a, b], |_| Record {
+    record_output(out, &[a, b], |_| NodeSpec {
         name: "solve",
         cost: cost(a, 2.0),
         params: (),
@@ -99,7 +99,7 @@ fn solution_saving_factors(a: &Tensor, b: &Tensor, out: Tensor) -> Result<Tensor
         views.1,
     )
     .map_err(|i| singular_error("solve", a, i))?;
-    finish(out, &[a, b], |_| Record {
+    record_output(out, &[a, b], |_| NodeSpec {
         name: "solve",
         cost: cost(a, 0.5),
         params: (),
@@ -146,7 +146,7 @@ pub(super) fn triangular_solution(a: &Tensor, b: &Tensor, how: TriangleSpec) -> 
     check_memory(b, 3)?;
     kernels::linalg::solve_triangular(a.view_of(), b.view_of(), out.view_mut(), flags)
         .map_err(|i| singular_error("solve_triangular", a, i))?;
-    finish(out, &[a, b], |_| Record {
+    record_output(out, &[a, b], |_| NodeSpec {
         name: "solve_triangular",
         cost: cost(a, 1.0),
         params: how,

@@ -18,7 +18,9 @@ use crate::kernels;
 use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{any_true, astype};
 use crate::ops::core::op_decl::{Axes, Operand};
-use crate::ops::core::structured::{Cx, Record, RecordMany, Save, finish, finish_many};
+use crate::ops::core::structured::{
+    Cx, NodeSpec, NodeSpecMany, Save, record_output, record_outputs,
+};
 use crate::ops::elementwise::arithmetic::divide;
 use crate::ops::elementwise::compare::{equal, logical_and, logical_or, not_equal};
 use crate::ops::elementwise::select::where_;
@@ -172,7 +174,7 @@ fn svd_unrecorded(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
 
 /// The reduced factors, recorded.
 pub(super) fn reduced(op: &'static str, a: &Tensor) -> Result<[Tensor; 3]> {
-    let outs = finish_many(svd_unrecorded(op, a)?.to_vec(), &[a], |_| RecordMany {
+    let outs = record_outputs(svd_unrecorded(op, a)?.to_vec(), &[a], |_| NodeSpecMany {
         name: "svd",
         cost: cost(a, 6.0),
         params: (),
@@ -195,7 +197,7 @@ pub(super) fn values_from(op: &'static str, a: &Tensor, r: &Tensor) -> Result<Te
     check_memory(r, 14)?;
     kernels::linalg::singular_values(r.view_of(), s.view_mut())
         .map_err(|i| not_converged_error(op, a, i))?;
-    finish(s, &[a], |_| Record {
+    record_output(s, &[a], |_| NodeSpec {
         name: "svdvals",
         cost: cost(a, 12.0),
         params: op,
@@ -243,7 +245,7 @@ pub(super) fn pseudo_inverse(a: &Tensor, cutoff: f64, min_value: f64) -> Result<
     let reciprocal = where_(&nonzero, &Operand::Tensor(safe.reciprocal()?), &Operand::from(0.0))?;
     let out = mm(&mul(&h(&vt)?, &as_row(&reciprocal)?)?, &h(&u)?)?;
     let rank_deficient = [rank_below(&nonzero, rows(a))?, rank_below(&nonzero, columns(a))?];
-    finish(out, &[a], |_| Record {
+    record_output(out, &[a], |_| NodeSpec {
         name: "pinv",
         cost: cost(a, 6.0),
         params: rank_deficient,

@@ -15,7 +15,7 @@ use crate::kernels;
 use crate::ops::core::broadcast::{as_real_float, astype, permute_axes, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
+use crate::ops::core::structured::{Cx, NodeSpec, Save, from_end, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, add, multiply, subtract};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::inplace::methods::{Overwrite, overwrite};
@@ -151,7 +151,7 @@ fn normalize_channels(
         stats.view_mut(),
     );
     let inputs: SmallVec<[&Tensor; 3]> = [Some(x), weight, bias].into_iter().flatten().collect();
-    let y = finish(y, &inputs, |_| Record {
+    let y = record_output(y, &inputs, |_| NodeSpec {
         name: "normalize",
         cost: 4.0 * move_cost(x),
         params: Params { eps, over_rows, weight: weight.is_some(), bias: bias.is_some() },
@@ -358,7 +358,7 @@ fn scale_channels(
     );
     let inputs: SmallVec<[&Tensor; 4]> =
         [Some(&runs), Some(&mean), Some(&scale), bias].into_iter().flatten().collect();
-    let y = finish(y, &inputs, |_| Record {
+    let y = record_output(y, &inputs, |_| NodeSpec {
         name: "scale_channels",
         cost: 2.0 * move_cost(x),
         params: bias.is_some(),

@@ -15,7 +15,7 @@ use crate::ops::core::arguments::Padding;
 use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::Ints;
-use crate::ops::core::structured::{Record, Save, finish, from_end};
+use crate::ops::core::structured::{NodeSpec, Save, from_end, record_output};
 use crate::ops::core::view::{ViewStep, view_through};
 use crate::ops::elementwise::arithmetic::ADD;
 use crate::ops::shape::join::join;
@@ -97,7 +97,7 @@ fn convolve(g: &Geometry, x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Resu
     )?;
     let mut inputs: SmallVec<[&Tensor; 3]> = smallvec![&x, &w];
     inputs.extend(&bias);
-    finish(out, &inputs, |_| Record {
+    record_output(out, &inputs, |_| NodeSpec {
         name: "conv2d",
         cost: 2.0 * cost(g),
         params: *g,
@@ -119,7 +119,7 @@ fn convolve_transposed(g: &Geometry, y: &Tensor, w: &Tensor) -> Result<Tensor> {
     let (y, w) = (y.contiguous()?, w.contiguous()?);
     let out = Tensor::empty(&image_dims(g), y.dtype())?;
     convolution::convolve_transposed(g, y.view_of(), w.view_of(), out.view_mut())?;
-    finish(out, &[&y, &w], |_| Record {
+    record_output(out, &[&y, &w], |_| NodeSpec {
         name: "conv_transpose2d",
         cost: 2.0 * cost(g),
         params: *g,
@@ -139,7 +139,7 @@ fn correlate(g: &Geometry, x: &Tensor, y: &Tensor) -> Result<Tensor> {
     let (x, y) = (x.contiguous()?, y.contiguous()?);
     let out = Tensor::empty(&kernel_dims(g), x.dtype())?;
     convolution::correlate(g, x.view_of(), y.view_of(), out.view_mut())?;
-    finish(out, &[&x, &y], |_| Record {
+    record_output(out, &[&x, &y], |_| NodeSpec {
         name: "correlate2d",
         cost: 2.0 * cost(g),
         params: *g,

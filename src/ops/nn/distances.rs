@@ -16,7 +16,7 @@ use crate::ops::core::broadcast::{
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::row_indices::{RowIndices, scatter_rows};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, negative};
 use crate::ops::product::matmul::matmul;
 use crate::ops::reduce::norms::root;
@@ -70,7 +70,7 @@ fn merge(x: &Tensor, batch: &[usize]) -> Result<Tensor> {
 fn squared_distance_op(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(&[a.shape()[0], a.shape()[1], b.shape()[1]], a.dtype())?;
     squared_distances(a.view_of(), b.view_of(), out.view_mut());
-    finish(out, &[a, b], |_| Record {
+    record_output(out, &[a, b], |_| NodeSpec {
         name: "squared_distances",
         cost: 2.0 * (move_cost(a) + move_cost(b)),
         params: (),
@@ -91,7 +91,7 @@ fn squared_distance_within_op(x: &Tensor) -> Result<Tensor> {
     afford(pairs.saturating_mul(x.dtype().size()))?;
     let out = Tensor::empty(&[pairs], x.dtype())?;
     squared_distances_within(x.view_of(), out.view_mut());
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name: "squared_distances",
         cost: 4.0 * move_cost(x),
         params: n,
@@ -148,7 +148,7 @@ fn difference_sum(sums: DifferenceSum, factors: &Tensor, a: &Tensor, b: &Tensor)
     // The kernel reads the other rows as columns, several at a time.
     let columns_of = transpose(&b.detach())?.contiguous()?;
     run(f.view_of(), a.view_of(), columns_of.view_of(), out.view_mut());
-    let out = finish(out, &[&f, &a, &b], |_| Record {
+    let out = record_output(out, &[&f, &a, &b], |_| NodeSpec {
         name: "differences",
         cost: 2.0 * (move_cost(&f) + move_cost(&a) + move_cost(&b)),
         params: sums,

@@ -17,7 +17,7 @@ use crate::kernels::grid_points::{GridGeometry, PaddingMode};
 use crate::ops::core::broadcast::{as_real_float, astype, reshape_dims, sum_over, swap_axes};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::shape::join::join;
@@ -32,7 +32,7 @@ fn corners(lattice: &GridGeometry, grid: &Tensor) -> Result<(Tensor, Tensor)> {
     if lattice.nearest {
         return Ok((indices, w));
     }
-    let w = finish(w, &[&grid], |w| Record {
+    let w = record_output(w, &[&grid], |w| NodeSpec {
         name: "grid_weights",
         cost: 2.0 * move_cost(w),
         params: *lattice,

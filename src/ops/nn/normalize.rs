@@ -11,7 +11,7 @@ use crate::kernels;
 use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over};
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::{Ints, Scalar};
-use crate::ops::core::structured::{Cx, Record, Save, finish, from_end, move_cost};
+use crate::ops::core::structured::{Cx, NodeSpec, Save, from_end, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::{ADD, multiply, subtract};
 use crate::ops::elementwise::unary::rsqrt;
 use crate::ops::reduce::reductions::mean_over;
@@ -126,7 +126,7 @@ pub(super) fn normalize_rows(
         stats.view_mut(),
     );
     let inputs: SmallVec<[&Tensor; 3]> = [Some(x), weight, bias].into_iter().flatten().collect();
-    finish(y, &inputs, |_| Record {
+    record_output(y, &inputs, |_| NodeSpec {
         name: "normalize",
         cost: 4.0 * move_cost(x),
         params: Params { eps, centred, weight: weight.is_some(), bias: bias.is_some() },

@@ -17,7 +17,7 @@ use crate::ops::core::arguments::OneOrTuple;
 use crate::ops::core::broadcast::{as_real_float, astype, broadcast_to, reshape_dims};
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::Ints;
-use crate::ops::core::structured::{Record, Save, edges_of, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, Save, edges_of, move_cost, record_output, save_none};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::reduce::reductions::mean_over;
@@ -68,7 +68,7 @@ fn take_at(g: &Geometry, x: &Tensor, positions: &Tensor) -> Result<Tensor> {
 }
 
 fn record_take(g: &Geometry, x: &Tensor, positions: &Tensor, out: Tensor) -> Result<Tensor> {
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name: "max_pool2d",
         cost: move_cost(x),
         params: *g,
@@ -85,7 +85,7 @@ fn put_at(g: &Geometry, y: &Tensor, positions: &Tensor) -> Result<Tensor> {
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
     pooling::scatter_add(g, y.view_of(), positions.view_of(), out.view_mut());
-    finish(out, &[&y], |_| Record {
+    record_output(out, &[&y], |_| NodeSpec {
         name: "max_unpool2d",
         cost: move_cost(&y),
         params: *g,
@@ -105,11 +105,11 @@ fn window_sums(g: &Geometry, x: &Tensor) -> Result<Tensor> {
         return Tensor::zeros(&result_dims(g), x.dtype());
     }
     pooling::window_sums(g, x.view_of(), out.view_mut());
-    finish(out, &[&x], |_| Record {
+    record_output(out, &[&x], |_| NodeSpec {
         name: "avg_pool2d",
         cost: cost(g),
         params: *g,
-        saved: nothing(),
+        saved: save_none(),
         backward: |g, gy, cx| cx.give_with(0, |_| window_spread(g, &gy)),
     })
 }
@@ -122,11 +122,11 @@ fn window_spread(g: &Geometry, y: &Tensor) -> Result<Tensor> {
     let y = y.contiguous()?;
     let out = Tensor::zeros(&image_dims(g), y.dtype())?;
     pooling::add_to_windows(g, y.view_of(), out.view_mut());
-    finish(out, &[&y], |_| Record {
+    record_output(out, &[&y], |_| NodeSpec {
         name: "avg_unpool2d",
         cost: cost(g),
         params: *g,
-        saved: nothing(),
+        saved: save_none(),
         backward: |g, gx, cx| cx.give_with(0, |_| window_sums(g, &gx)),
     })
 }

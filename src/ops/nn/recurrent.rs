@@ -11,7 +11,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, recurrent::Activations};
 use crate::ops::core::broadcast::{astype, real_float, reshape_dims, sum_over, swap_axes};
 use crate::ops::core::elementwise::{Elementwise, binary};
-use crate::ops::core::structured::{Cx, RecordMany, Save, finish_many, move_cost};
+use crate::ops::core::structured::{Cx, NodeSpecMany, Save, move_cost, record_outputs};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::activation::SIGMOID;
 use crate::ops::elementwise::arithmetic::ADD;
@@ -255,7 +255,7 @@ crate::operations! { family "recurrent" [float32];
         let [x, h, weight, c] = check_operands("lstm_sequence", 4, [x, h, weight, c], |rows, n| *c.shape() == [rows, n])?;
         let order = StepOrder { steps: x.shape()[0], reverse };
         let [out, cells, gates] = lstm_steps([&x, &h, &weight, &c], order)?;
-        finish_many(vec![out, cells], &[&x, &h, &weight, &c], |_| RecordMany {
+        record_outputs(vec![out, cells], &[&x, &h, &weight, &c], |_| NodeSpecMany {
             name: "lstm_sequence",
             cost: 20.0 * move_cost(&x),
             params: order,
@@ -277,7 +277,7 @@ crate::operations! { family "recurrent" [float32];
         let [x, h, weight, bias] = check_operands("gru_sequence", 3, [x, h, weight, bias], |_, n| *bias.shape() == [n])?;
         let order = StepOrder { steps: x.shape()[0], reverse };
         let [out, gates] = gru_steps([&x, &h, &weight, &bias], order)?;
-        let outs = finish_many(vec![out], &[&x, &h, &weight, &bias], |_| RecordMany {
+        let outs = record_outputs(vec![out], &[&x, &h, &weight, &bias], |_| NodeSpecMany {
             name: "gru_sequence",
             cost: 20.0 * move_cost(&x),
             params: order,

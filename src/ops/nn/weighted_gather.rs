@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernels::weighted_gather;
 use crate::kernels::weighted_gather::Sum;
 use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::tensor::Tensor;
 
 /// Merges a leading batch of `n` gradients into the images; without a batch, only makes the tensor
@@ -49,7 +49,7 @@ fn sum(kind: Sum, a: &Tensor, b: &Tensor, places: &Tensor, source: usize) -> Res
     if !empty {
         weighted_gather::sum(kind, places.view_of(), a.view_of(), b.view_of(), out.view_mut());
     }
-    let out = finish(out, &[&a, &b], |_| Record {
+    let out = record_output(out, &[&a, &b], |_| NodeSpec {
         name: "taps",
         cost: 2.0 * (move_cost(&a) + move_cost(&b)),
         params: (kind, source),

@@ -15,7 +15,9 @@ use crate::ops::core::broadcast::{astype, permute_axes, sum_over};
 use crate::ops::core::complex_as_real::unrecorded_pairs;
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::structured::{Cx, Record, Save, batched_dims, finish, move_cost, nothing};
+use crate::ops::core::structured::{
+    Cx, NodeSpec, Save, batched_dims, move_cost, record_output, save_none,
+};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY};
 use crate::ops::product::contract::{contract, scale_in_place};
@@ -143,11 +145,11 @@ pub fn axpby(alpha: f64, x: &Tensor, beta: f64, y: &Tensor) -> Result<Tensor> {
     let (x, y) = promote_to_float(x, y)?;
     let out = Tensor::empty(x.shape(), x.dtype())?;
     add_scaled(alpha, &x, beta, &y, &out);
-    finish(out, &[&x, &y], |out| Record {
+    record_output(out, &[&x, &y], |out| NodeSpec {
         name: "add",
         cost: 2.0 * move_cost(out),
         params: Params { attributes: Attributes::Add { alpha, beta }, dims: ShapeVec::new() },
-        saved: nothing(),
+        saved: save_none(),
         backward: |params, g, cx| {
             let Attributes::Add { alpha, beta } = params.attributes else {
                 return Ok(());
@@ -181,7 +183,7 @@ pub fn gemm(a: &Tensor, b: &Tensor, rule: Gemm) -> Result<Tensor> {
     let (a, b) = promote_to_float(a, b)?;
     let (a, b) = (&*a, &*b);
     let (out, cost) = contract(a, b, &rule)?;
-    finish(out, &[a, b], |_| Record {
+    record_output(out, &[a, b], |_| NodeSpec {
         name: "gemm",
         cost: 2.0 * cost,
         params: Params {
@@ -273,14 +275,14 @@ pub fn add_fiber(
     } else {
         add_scaled(alpha, &expanded, beta, &tensor, &out);
     }
-    finish(out, &[&fiber, &tensor], |out| Record {
+    record_output(out, &[&fiber, &tensor], |out| NodeSpec {
         name: "add_fiber",
         cost: 2.0 * move_cost(out),
         params: Params {
             attributes: Attributes::AddFiber { alpha, beta, fiber: place },
             dims: ShapeVec::new(),
         },
-        saved: nothing(),
+        saved: save_none(),
         backward: |params, g, cx| {
             let Attributes::AddFiber { alpha, beta, fiber } = params.attributes else {
                 return Ok(());
@@ -342,14 +344,14 @@ pub fn sum_fiber(x: &Tensor, place: Fiber, alpha: f64) -> Result<Tensor> {
         (0..x.ndim() - place.batch_ndim).filter(|&axis| axis != place.axis).collect();
     let out = sum_over(&x.detach(), &axes, false)?;
     scale_in_place(&out, alpha);
-    finish(out, &[&x], |_| Record {
+    record_output(out, &[&x], |_| NodeSpec {
         name: "sum_fiber",
         cost: move_cost(&x),
         params: Params {
             attributes: Attributes::SumFiber { alpha, fiber: place },
             dims: ShapeVec::from_slice(x.shape()),
         },
-        saved: nothing(),
+        saved: save_none(),
         backward: |params, g, cx| {
             let Attributes::SumFiber { alpha, fiber } = params.attributes else {
                 return Ok(());

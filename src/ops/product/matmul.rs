@@ -13,7 +13,7 @@ use crate::ops::core::broadcast::{
     astype, require_readable, reshape_dims, sum_to, sum_to_batched, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::structured::{Cx, Record, Save, finish};
+use crate::ops::core::structured::{Cx, NodeSpec, Save, record_output};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::tensor::Tensor;
@@ -112,7 +112,7 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     } else {
         kernels::matmul_batch(a.view_of(), b.view_of(), &out.view_mut())?;
     }
-    finish(out, &[a, b], |_| Record {
+    record_output(out, &[a, b], |_| NodeSpec {
         name: "matmul",
         cost: 2.0 * cost,
         params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),

@@ -10,7 +10,7 @@ use crate::ops::core::broadcast::{astype, kept_dims, reduce_axes, reshape_dims, 
 use crate::ops::core::complex_as_real::copy_part;
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, isfinite};
 use crate::ops::elementwise::select::where_;
@@ -80,7 +80,7 @@ crate::operations! { family "reduction" [float32];
         }
         let [level, total] = max_and_sum(&x.detach(), &axes)?;
         let value = binary(&ADD, &log(&total)?, &level)?;
-        let out = finish(value, &[&x], |_| Record {
+        let out = record_output(value, &[&x], |_| NodeSpec {
             name: "logsumexp",
             cost: 4.0 * move_cost(&x),
             params: ShapeVec::from_slice(&axes),

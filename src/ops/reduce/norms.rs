@@ -4,7 +4,7 @@
 
 use smallvec::smallvec;
 
-use crate::array::{ShapeVec, capture, normalize_axes};
+use crate::array::{ShapeVec, normalize_axes, observer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::Reduction;
@@ -14,7 +14,7 @@ use crate::ops::core::broadcast::{astype, reshape_dims, sum_over};
 use crate::ops::core::complex_as_real::real_pairs;
 use crate::ops::core::elementwise::{binary, binary_scalar, unary_with};
 use crate::ops::core::op_decl::{Axes, Scalar};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, POWER};
 use crate::ops::elementwise::unary::abs_;
 use crate::ops::reduce::reductions::{
@@ -108,7 +108,7 @@ fn p_norm(x: &Tensor, p: f64, axes: &[usize]) -> Result<Tensor> {
     let root = |sums: &Tensor| unary_with(&ROOT_OF_ORDER, sums, &[1.0 / p]);
     let (limit, n) = (largest_magnitude(x.dtype(), p).powf(p.abs()), count(x, axes) as f64);
     // A traced program may see other values in later runs, so it always scales.
-    if !capture::active() || n == 0.0 {
+    if !observer::is_active() || n == 0.0 {
         let sums = powers_over(x, p, axes)?;
         // In range: scales of 1.
         if n == 0.0 || all_within(sums.view_of(), (2.0 * n / limit, limit / n / 2.0)) {
@@ -185,7 +185,7 @@ fn scaled_squares(x: &Tensor, squares: &Tensor) -> Result<(Tensor, Tensor)> {
         scales.view_mut(),
         &range,
     );
-    let scaled = finish(scaled, &[x], |_| Record {
+    let scaled = record_output(scaled, &[x], |_| NodeSpec {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: (),

@@ -15,7 +15,7 @@ use crate::ops::core::broadcast::{
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Axes, Operand, Scalar};
 use crate::ops::core::op_facts::Ambiguous;
-use crate::ops::core::structured::{Record, Save, batched_dims, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, batched_dims, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, LOGICAL_AND, LOGICAL_OR, isnan};
@@ -65,7 +65,7 @@ pub(crate) fn squares_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result
     let out = reduce_axes(Reduction::SumSquares, x, axes, x.dtype())?;
     let dims = if keepdims { out.shape().into() } else { dropped_dims(x.shape(), axes) };
     let out = out.into_layout(Layout::contiguous(&dims)?);
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name: "sum_of_squares",
         cost: 2.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
@@ -115,7 +115,7 @@ pub(crate) fn extreme_over(
     } else {
         reduce_axes(op, x, axes, x.dtype())?
     };
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name,
         cost: 4.0 * move_cost(x),
         params: ShapeVec::from_slice(axes),
@@ -182,7 +182,7 @@ pub(crate) fn var_over(x: &Tensor, axes: &[usize], ddof: f64, keepdims: bool) ->
     kernels::normalize::variance(lines.view_of(), divisor, out.view_mut());
     let dims = if keepdims { kept_dims(x.shape(), axes) } else { x.shape()[..last].into() };
     let out = out.into_layout(Layout::contiguous(&dims)?);
-    finish(out, &[&x], |_| Record {
+    record_output(out, &[&x], |_| NodeSpec {
         name: "var",
         cost: 3.0 * move_cost(&x),
         params: (ShapeVec::from_slice(axes), 2.0 / divisor),
@@ -219,8 +219,8 @@ fn from_lines(x: &Tensor, dims: &[usize], axes: &[usize]) -> Result<Tensor> {
 /// Product over resolved axes.
 fn prod_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Tensor> {
     let dtype = x.dtype().accumulates();
-    let out = finish(reduce_axes(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
-        Record {
+    let out = record_output(reduce_axes(Reduction::Prod, x, axes, dtype)?, &[x], |_| {
+        NodeSpec {
             name: "prod",
             cost: 10.0 * move_cost(x),
             params: ShapeVec::from_slice(axes),

@@ -13,7 +13,7 @@ use crate::ops::core::broadcast::{
 };
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, Save, from_end, move_cost, record_output, save_none};
 use crate::ops::core::view::{ViewStep, embed, slice_axis};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{DIVIDE, MULTIPLY, SUBTRACT};
@@ -90,7 +90,7 @@ fn recurrence(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
     let a = &broadcast_to(a, b.shape())?;
     let out = Tensor::empty(b.shape(), b.dtype())?;
     kernels::scan::recurrence(a.view_of(), b.view_of(), axis, out.view_mut())?;
-    finish(out, &[a, b], |out| Record {
+    record_output(out, &[a, b], |out| NodeSpec {
         name: "recurrence",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -114,11 +114,11 @@ fn recurrence_from_end(a: &Tensor, b: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(run_scan(Scan::Sum, x, axis)?, &[x], |out| Record {
+    record_output(run_scan(Scan::Sum, x, axis)?, &[x], |out| NodeSpec {
         name: "cumsum",
         cost: 2.0 * move_cost(out),
         params: from_end(out, axis),
-        saved: nothing(),
+        saved: save_none(),
         backward: |&axis, g, cx| {
             let axis = from_end(&g, axis);
             let from_end = cumulative_sum(&reverse_axis(&g, axis)?, axis)?;
@@ -128,7 +128,7 @@ pub(crate) fn cumulative_sum(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn cumulative_product(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(run_scan(Scan::Prod, x, axis)?, &[x], |out| Record {
+    record_output(run_scan(Scan::Prod, x, axis)?, &[x], |out| NodeSpec {
         name: "cumprod",
         cost: 8.0 * move_cost(out),
         params: from_end(out, axis),
@@ -178,7 +178,7 @@ fn running_max(x: &Tensor, axis: usize) -> Result<[Tensor; 2]> {
 }
 
 fn cumulative_logsumexp(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(run_scan(Scan::LogSum, x, axis)?, &[x], |out| Record {
+    record_output(run_scan(Scan::LogSum, x, axis)?, &[x], |out| NodeSpec {
         name: "logcumsumexp",
         cost: 12.0 * move_cost(out),
         params: from_end(out, axis),

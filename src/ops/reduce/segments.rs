@@ -16,7 +16,7 @@ use crate::ops::core::broadcast::{astype, broadcast_to, reshape_dims, select_by_
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows, take_rows};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::core::view::slice_axis;
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY};
@@ -112,7 +112,7 @@ pub(super) fn product(
 ) -> Result<Tensor> {
     let out = Tensor::ones(targets.dims(), dtype.computes())?;
     targets.fold_into(&out, &astype(&rows.detach(), out.dtype())?, ScatterReduction::Product)?;
-    finish(astype(&out, dtype)?, &[rows], |_| Record {
+    record_output(astype(&out, dtype)?, &[rows], |_| NodeSpec {
         name: NAME,
         cost: 40.0 * move_cost(rows),
         params: (targets.clone(), numbers.clone()),
@@ -162,7 +162,7 @@ pub(super) fn extreme(
     }
     targets.fold_into(&out, &astype(&rows.detach(), dtype)?, how)?;
     let met = if include_self { None } else { Some(has_rows(numbers)?) };
-    finish(astype(&out, x.dtype())?, &[x, rows], |_| Record {
+    record_output(astype(&out, x.dtype())?, &[x, rows], |_| NodeSpec {
         name: NAME,
         cost: 10.0 * (move_cost(x) + move_cost(rows)),
         params: (targets.clone(), met),

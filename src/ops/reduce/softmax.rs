@@ -12,7 +12,7 @@ use crate::ops::core::broadcast::{
 };
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::structured::{Record, Save, finish, from_end, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, from_end, move_cost, record_output};
 use crate::ops::elementwise::arithmetic::{MULTIPLY, SUBTRACT};
 use crate::ops::elementwise::compare::{equal, not_equal};
 use crate::ops::elementwise::select::where_;
@@ -58,7 +58,7 @@ fn along_backward(y: &Tensor, g: &Tensor, axis: usize, kernel: Gradient) -> Resu
 }
 
 pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(run_rows(x, axis, kernels::softmax::softmax)?, &[x], |out| Record {
+    record_output(run_rows(x, axis, kernels::softmax::softmax)?, &[x], |out| NodeSpec {
         name: "softmax",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -77,7 +77,7 @@ pub(crate) fn softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
 }
 
 pub(crate) fn log_softmax_axis(x: &Tensor, axis: usize) -> Result<Tensor> {
-    finish(run_rows(x, axis, kernels::softmax::log_softmax)?, &[x], |out| Record {
+    record_output(run_rows(x, axis, kernels::softmax::log_softmax)?, &[x], |out| NodeSpec {
         name: "log_softmax",
         cost: 6.0 * move_cost(out),
         params: from_end(out, axis),
@@ -102,7 +102,7 @@ pub(crate) fn class_losses(x: &Tensor, target: &Tensor, ignore: i64) -> Result<T
     let stats = Tensor::empty(&[target.size(), 2], x.dtype())?;
     let (view, classes) = (rows.view_of(), target.view_of());
     kernels::softmax::cross_entropy(view, classes, ignore, losses.view_mut(), stats.view_mut())?;
-    finish(losses, &[x], |_| Record {
+    record_output(losses, &[x], |_| NodeSpec {
         name: "cross_entropy",
         cost: 4.0 * move_cost(x),
         params: ignore,

@@ -6,7 +6,7 @@ use crate::kernels;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::Scalar;
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::tensor::{AtomicCause, CutCause, Tensor, TensorFlags};
 
 /// An empty `Vec` with capacity `n`; an error if the allocation fails.
@@ -133,11 +133,11 @@ impl Tensor {
     /// A copy with its own storage, recorded as the identity.
     pub(crate) fn copied(&self, name: &'static str) -> Result<Tensor> {
         let out = self.duplicate()?;
-        finish(out, &[self], |out| Record {
+        record_output(out, &[self], |out| NodeSpec {
             name,
             cost: move_cost(out),
             params: (),
-            saved: nothing(),
+            saved: save_none(),
             backward: |(), g, cx| cx.give_with(0, |_| Ok(g)),
         })
     }

@@ -7,7 +7,9 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{reshape_dims, swap_axes};
 use crate::ops::core::op_decl::{Axes, Ints};
-use crate::ops::core::structured::{Record, VIEW_COST, finish, from_end, move_cost, nothing};
+use crate::ops::core::structured::{
+    NodeSpec, VIEW_COST, from_end, move_cost, record_output, save_none,
+};
 use crate::ops::core::view::{ViewStepList, element};
 use crate::tensor::Tensor;
 
@@ -18,11 +20,11 @@ pub(crate) fn flip_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
         layout.slice(axis, n.saturating_sub(1), -1, n)
     };
     let out = x.with_layout(axes.iter().fold(x.layout().clone(), reverse));
-    finish(out, &[x], |_| Record {
+    record_output(out, &[x], |_| NodeSpec {
         name: "flip",
         cost: VIEW_COST,
         params: axes.iter().map(|&axis| from_end(x, axis)).collect::<ShapeVec>(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |axes, g, cx| {
             let axes: ShapeVec = axes.iter().map(|&axis| from_end(&g, axis)).collect();
             cx.give_with(0, |_| flip_axes(&g, &axes))
@@ -52,14 +54,14 @@ fn roll_copy(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
 /// [`roll_copy`], recorded.
 pub(crate) fn roll_axes(x: &Tensor, moves: &[(usize, usize)]) -> Result<Tensor> {
     let out = roll_copy(x, moves)?;
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "roll",
         cost: move_cost(out),
         params: moves
             .iter()
             .map(|&(axis, shift)| (from_end(x, axis), x.shape()[axis] - shift))
             .collect::<Vec<_>>(),
-        saved: nothing(),
+        saved: save_none(),
         backward: |back, g, cx| {
             let back: Vec<_> = back.iter().map(|&(axis, by)| (from_end(&g, axis), by)).collect();
             cx.give_with(0, |_| roll_axes(&g, &back))

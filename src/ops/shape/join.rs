@@ -8,7 +8,7 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::broadcast::{astype, reshape_dims};
-use crate::ops::core::structured::{Record, finish, from_end, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, from_end, move_cost, record_output, save_none};
 use crate::ops::core::view::{ViewStep, slice_axis, view_through};
 use crate::ops::shape::meshgrid::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
@@ -56,11 +56,11 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         inputs.push(piece);
         lengths.push(piece.shape()[axis]);
     }
-    finish(out, &inputs, |out| Record {
+    record_output(out, &inputs, |out| NodeSpec {
         name: "concatenate",
         cost: move_cost(out),
         params: (from_end(out, axis), lengths),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(axis, lengths), g, cx| {
             let (axis, mut start) = (from_end(&g, *axis), 0);
             for (i, &len) in lengths.iter().enumerate() {
@@ -85,11 +85,11 @@ fn stack_promoted(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         kernels::copy(piece.view_of(), ViewMut::of(out.storage(), &target, out.dtype()));
         inputs.push(piece);
     }
-    finish(out, &inputs, |out| Record {
+    record_output(out, &inputs, |out| NodeSpec {
         name: "stack",
         cost: move_cost(out),
         params: from_end(out, axis),
-        saved: nothing(),
+        saved: save_none(),
         backward: |axis, g, cx| {
             let axis = from_end(&g, *axis);
             for index in 0..cx.inputs() {

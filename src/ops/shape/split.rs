@@ -9,7 +9,9 @@ use crate::ops::core::broadcast::{broadcast_to, reshape_dims};
 use crate::ops::core::op_decl::Nested;
 use crate::ops::core::op_facts::Ambiguous;
 use crate::ops::core::row_indices::as_int64;
-use crate::ops::core::structured::{RecordMany, batched_dims, finish_many, move_cost, nothing};
+use crate::ops::core::structured::{
+    NodeSpecMany, batched_dims, move_cost, record_outputs, save_none,
+};
 use crate::ops::core::view::{element_at, slice_axis};
 use crate::ops::shape::join::join;
 use crate::tensor::Tensor;
@@ -65,11 +67,11 @@ fn part_views(x: &Tensor, parts: SplitParts) -> Result<Vec<Tensor>> {
 
 /// Records the parts as outputs of one node.
 fn record_parts(outs: Vec<Tensor>, x: &Tensor, parts: SplitParts) -> Result<Vec<Tensor>> {
-    finish_many(outs, &[x], |_| RecordMany {
+    record_outputs(outs, &[x], |_| NodeSpecMany {
         name: if parts.dropped { "unbind" } else { "split" },
         cost: move_cost(x),
         params: parts,
-        saved: nothing(),
+        saved: save_none(),
         backward: |parts, cx| {
             let mut given = (0..parts.bounds.len()).map(|i| cx.take_grad(i)).collect::<Vec<_>>();
             let Some(dtype) = given.iter().flatten().next().map(Tensor::dtype) else {

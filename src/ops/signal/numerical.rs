@@ -15,7 +15,7 @@ use crate::ops::core::broadcast::{
 };
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::structured::{Record, Save, finish, move_cost};
+use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
 use crate::ops::core::view::{ViewStep, embed, slice_axis, view_through};
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
@@ -70,7 +70,7 @@ fn correlate(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty(&[n - m + 1, 1], a.dtype())?;
     kernels::matmul(windows.view_of(), column.view_of(), &out.view_mut())?;
     let out = out.into_layout(crate::array::Layout::contiguous(&[n - m + 1])?);
-    finish(out, &[a, v], |out| Record {
+    record_output(out, &[a, v], |out| NodeSpec {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,
         params: (),
@@ -115,7 +115,7 @@ fn convolve_full(a: &Tensor, v: &Tensor) -> Result<Tensor> {
     let (x, y) = (a.detach().contiguous()?, v.detach().contiguous()?);
     let out = Tensor::zeros(&[n + m - 1], a.dtype())?;
     kernels::convolution::convolve_full(x.view_of(), y.view_of(), out.view_mut())?;
-    finish(out, &[a, v], |out| Record {
+    record_output(out, &[a, v], |out| NodeSpec {
         name: "convolve",
         cost: 2.0 * move_cost(out) * m as f32,
         params: (),

@@ -8,7 +8,7 @@ use crate::kernels;
 use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::core::op_decl::{Ints, Scalar};
 use crate::ops::core::row_indices::as_int64;
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::ops::core::view::{ViewStep, ViewSteps, slice_axis, view_through, view_through_batched};
 use crate::ops::shape::create::try_vec_with_capacity;
 use crate::ops::shape::join::join;
@@ -76,11 +76,11 @@ fn pad_constant(x: &Tensor, widths: &Widths, value: &Tensor) -> Result<Tensor> {
     kernels::copy(whole.view_of(), out.view_mut());
     kernels::copy(x.view_of(), inner.view_mut());
     drop(inner);
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "pad",
         cost: move_cost(out),
         params: ViewSteps::new(x.ndim(), steps.into()),
-        saved: nothing(),
+        saved: save_none(),
         backward: |steps, g, cx| {
             cx.give_with(0, |_| view_through_batched(&g, "pad", steps.clone()))
         },
@@ -151,11 +151,11 @@ fn pad_gathered(x: &Tensor, widths: &Widths, border_mode: BorderMode) -> Result<
             kernels::copy(source_index.view_of(), target.view_mut());
         }
     }
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "pad",
         cost: 2.0 * move_cost(out),
         params: (source_indices, ShapeVec::from_slice(x.shape())),
-        saved: nothing(),
+        saved: save_none(),
         backward: |(source_indices, dims), mut g, cx| {
             let front = g.ndim() - dims.len();
             for (axis, rows) in source_indices.iter().rev() {

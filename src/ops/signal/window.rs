@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ops::core::broadcast::{permute_axes, reshape_dims};
 use crate::ops::core::op_decl::{Axes, Ints};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows};
-use crate::ops::core::structured::{Record, finish, move_cost, nothing};
+use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::ops::core::view::{ViewStep, view_through};
 use crate::tensor::Tensor;
 
@@ -44,11 +44,11 @@ impl WindowParams {
 pub(crate) fn windows(x: &Tensor, axis: usize, size: usize, step: usize) -> Result<Tensor> {
     let out = x.with_layout(x.layout().unfold(axis, size, step));
     checked_numel("unfold", out.shape())?;
-    finish(out, &[x], |out| Record {
+    record_output(out, &[x], |out| NodeSpec {
         name: "unfold",
         cost: 2.0 * move_cost(out),
         params: WindowParams { dims: x.shape().into(), axis, size, step },
-        saved: nothing(),
+        saved: save_none(),
         backward: |windows, g, cx| cx.give_with(0, |_| windows.add_overlapping(&g)),
     })
 }

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::tensor::{Meta, Tensor};
 
 /// A leaf whose gradient a traced function read or set.
@@ -26,7 +26,7 @@ thread_local! {
 /// Notes that the gradient of a leaf is about to be read or replaced.
 #[inline]
 pub(crate) fn note_grad_access(meta: &Arc<Meta>, read: bool) {
-    if capture::active() {
+    if observer::is_active() {
         note_slow(meta, read);
     }
 }

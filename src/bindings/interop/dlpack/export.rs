@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::bindings::errors::{bad_type, to_py_result, to_python};
 use crate::bindings::interop::dlpack::format::{
     CPU, DlTensor, IS_COPIED, LegacyTensor, Managed, READ_ONLY, VersionedTensor, exchange_error,
@@ -63,7 +63,7 @@ fn capsule_of<'py, M: Managed>(
     flags: u64,
     counted_writable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    capture::check_read("dlpack", tensor.storage())?;
+    observer::check_read("dlpack", tensor.storage())?;
     let storage = tensor.storage().clone();
     if counted_writable {
         storage.export_writable();

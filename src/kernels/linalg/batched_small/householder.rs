@@ -4,7 +4,7 @@
 
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO, ZERO_MATRIX};
 use super::lu_cholesky::identity;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Overwrites `a` with the upper factor and `q` with the orthonormal one of `k` columns. Returns
 /// the lanes in which no square of a tail underflowed.
@@ -19,11 +19,11 @@ pub(super) fn matmul(a: &LaneMatrix, b: &LaneMatrix, n: usize) -> LaneMatrix {
     unsafe { matmul_by_level(a, b, n) }
 }
 
-leveled! {
+multiversion! {
     unsafe fn qr_by_level(a: &mut LaneMatrix, size: (usize, usize), q: &mut LaneMatrix, k: usize) -> Mask
         = qr_body, Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     unsafe fn matmul_by_level(a: &LaneMatrix, b: &LaneMatrix, n: usize) -> LaneMatrix = matmul_body, Levels::UpToAvx2
 }
 

@@ -7,7 +7,7 @@
 
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO};
 use super::lu_cholesky::identity;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Ascending eigenvalues, and eigenvectors (columns of `v`), of a symmetric matrix with elements of
 /// about 1. Returns the lanes that converged.
@@ -35,11 +35,11 @@ pub(super) fn svd(
     unsafe { svd_by_level(u, size, v, w, vectors) }
 }
 
-leveled! {
+multiversion! {
     unsafe fn symmetric_eigen_by_level(a: &mut LaneMatrix, n: usize, v: &mut LaneMatrix, w: &mut [F64x4; MAX_SIDE])
         -> Mask = symmetric_eigen_body, Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     unsafe fn svd_by_level(
         u: &mut LaneMatrix, size: (usize, usize), v: &mut LaneMatrix, w: &mut [F64x4; MAX_SIDE], vectors: bool,
     ) -> Mask = svd_body, Levels::UpToAvx2

@@ -4,7 +4,7 @@
 //! element, as in LAPACK; the lane of a matrix decides no bit.
 
 use super::lanes::{F64x4, LaneMatrix, MAX_SIDE, Mask, ONE, ZERO, ZERO_MATRIX};
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Swaps rows `top` and `other`, columns `from..end`, in the lanes of the mask.
 #[inline(always)]
@@ -64,15 +64,15 @@ pub(super) fn cholesky(a: &mut LaneMatrix, n: usize) -> Mask {
     unsafe { cholesky_by_level(a, n) }
 }
 
-leveled! {
+multiversion! {
     unsafe fn lu_factor_by_level(a: &mut LaneMatrix, n: usize, b: &mut LaneMatrix, columns: usize)
         -> ([F64x4; MAX_SIDE], F64x4) = lu_factor_body, Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     unsafe fn solve_triangle_by_level(a: &LaneMatrix, n: usize, lower: bool, b: &mut LaneMatrix, columns: usize)
         -> Mask = solve_triangle_body, Levels::UpToAvx2
 }
-leveled! {
+multiversion! {
     unsafe fn cholesky_by_level(a: &mut LaneMatrix, n: usize) -> Mask = cholesky_body, Levels::UpToAvx2
 }
 

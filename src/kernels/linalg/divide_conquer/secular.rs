@@ -9,7 +9,7 @@
 
 use crate::kernels::linalg::matrix::Matrix;
 
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Independent accumulators of a sum.
 const LANES: usize = 8;
@@ -89,19 +89,19 @@ unsafe fn scale_body(x: &mut [f64], factor: f64) {
     x.iter_mut().for_each(|x| *x *= factor);
 }
 
-leveled! {
+multiversion! {
     unsafe fn scale(x: &mut [f64], factor: f64) = scale_body
 }
-leveled! {
+multiversion! {
     unsafe fn poles(d: &[f64], squares: &[f64], origin: f64, shift: f64) -> (f64, f64) = poles_body
 }
-leveled! {
+multiversion! {
     unsafe fn distances(d: &[f64], origin: f64, shift: f64, out: &mut [f64]) = distances_body
 }
-leveled! {
+multiversion! {
     unsafe fn weights(into: &mut [f64], distances: &[f64], d: &[f64], pole: f64) = weights_body
 }
-leveled! {
+multiversion! {
     unsafe fn scaled_reciprocals(z: &[f64], x: &mut [f64]) -> f64 = scaled_reciprocals_body
 }
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::kernels::linalg::matrix::Matrix;
-use crate::kernels::multiversion::leveled;
+use crate::kernels::multiversion::multiversion;
 
 /// Two shifts: real ones, or a conjugate pair.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ unsafe fn reflect_columns_body(x: *mut f64, n: usize, count: usize, tau: f64, v:
     }
 }
 
-leveled! {
+multiversion! {
     unsafe fn reflect_columns_loop(x: *mut f64, n: usize, count: usize, tau: f64, v: [f64; 2]) = reflect_columns_body, Levels::UpToAvx2
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a derivative sees operands of one dtype and of the output's shape.
 
-use crate::array::{Layout, Storage, capture};
+use crate::array::{Layout, Storage, observer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
@@ -203,7 +203,7 @@ impl Elementwise {
         if let Some(guard) = self.guard {
             guard(&operands, dtype, params)?;
         }
-        if self.unary_for_scalar.is_some() && capture::active() {
+        if self.unary_for_scalar.is_some() && observer::is_active() {
             let traced = |operand: &OperandRef<'_>| operand.tensor().is_some_and(is_traced_scalar);
             if operands.iter().any(traced) {
                 refuse_traced_scalar(self.name);
@@ -315,7 +315,7 @@ impl Elementwise {
 /// Whether a tensor is a one-element argument of a function that is being traced.
 #[cold]
 fn is_traced_scalar(x: &Tensor) -> bool {
-    x.storage().nbytes() <= 8 && capture::is_argument(x.storage().ptr().addr())
+    x.storage().nbytes() <= 8 && observer::is_argument(x.storage().ptr().addr())
 }
 
 /// Refuses to trace: the operation chooses another implementation for some scalars, so a traced scalar would be baked in.

@@ -5,7 +5,7 @@
 
 use smallvec::SmallVec;
 
-use crate::array::capture;
+use crate::array::observer;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Context, FusedNodes};
@@ -85,7 +85,7 @@ fn gradients(
 
 fn is_worth_fusing(g: &Tensor) -> bool {
     let (bytes, dtype) = (g.size() * g.dtype().size(), g.dtype());
-    bytes >= MIN_FUSED_BYTES && matches!(dtype, DType::F64 | DType::F32) && !capture::active()
+    bytes >= MIN_FUSED_BYTES && matches!(dtype, DType::F64 | DType::F32) && !observer::is_active()
 }
 
 impl FusedNode {

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::array::{Layout, broadcast_shapes, capture};
+use crate::array::{Layout, broadcast_shapes, observer};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Mode;
@@ -58,7 +58,7 @@ impl Elementwise {
             && self.forward.get(dtype).is_some()
             && tensors().any(|t| t.dtype() != dtype)
             && tensors().all(|t| !t.requires_grad() || self.saves.is_empty() && t.dtype() == dtype)
-            && !capture::active()
+            && !observer::is_active()
     }
 
     /// Promotes and broadcasts the operands, and computes.

@@ -3,7 +3,7 @@
 //! The result is assembled in the caller's slot, because moving a tensor costs as much as the bookkeeping of a small
 //! operation. Invariant: computes and records exactly what the general path does.
 
-use crate::array::{Storage, capture};
+use crate::array::{Storage, observer};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Mode;
@@ -29,7 +29,7 @@ impl Elementwise {
         let alike = |x: &Tensor| x.layout().same_dims(layout);
         let tensors = || operands.iter().filter_map(|operand| operand.tensor());
         let suits = matches!(dtype, DType::F64 | DType::F32) && layout.is_inline_contiguous();
-        if !suits || self.guard.is_some() || capture::active() || !tensors().all(alike) {
+        if !suits || self.guard.is_some() || observer::is_active() || !tensors().all(alike) {
             return Ok(());
         }
         let out_dtype = self.forward.result(dtype);

@@ -51,13 +51,13 @@ static OBSERVERS: AtomicU32 = AtomicU32::new(0);
 
 /// Whether this thread has an observer, and is not inside a kernel (see `Pause`).
 #[inline(always)]
-pub fn active() -> bool {
-    OBSERVERS.load(Ordering::Relaxed) != 0 && active_here()
+pub fn is_active() -> bool {
+    OBSERVERS.load(Ordering::Relaxed) != 0 && is_active_here()
 }
 
 #[cold]
 #[inline(never)]
-fn active_here() -> bool {
+fn is_active_here() -> bool {
     ACTIVE.get()
 }
 
@@ -113,7 +113,7 @@ pub fn note_allocated(storage: &Storage) {
 /// Notes memory whose contents were written by other code than a kernel.
 #[inline]
 pub fn note_filled(storage: &Storage) {
-    if active() {
+    if is_active() {
         note_filled_slow(storage);
     }
 }
@@ -143,7 +143,7 @@ pub fn note_element_copy(element: &Storage, memory: &Storage) {
 
 /// How many handles of a storage belong to the observer of this thread.
 pub(super) fn count_handles(storage: &Storage) -> u64 {
-    if !active() {
+    if !is_active() {
         return 0;
     }
     observer().map_or(0, |observer| observer.count_handles(storage))
@@ -155,7 +155,7 @@ pub(super) fn count_handles(storage: &Storage) -> u64 {
 /// `Captured` if the reader would keep a value that differs in later calls.
 #[inline]
 pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
-    if active() { check_read_slow(op, storage) } else { Ok(()) }
+    if is_active() { check_read_slow(op, storage) } else { Ok(()) }
 }
 
 #[cold]
@@ -169,7 +169,7 @@ fn check_read_slow(op: &'static str, storage: &Storage) -> Result<()> {
 /// `Captured` if the write cannot be repeated or rolled back.
 #[inline]
 pub fn check_write(storage: &Storage, recorded: bool) -> Result<()> {
-    if active() { check_write_slow(storage, recorded) } else { Ok(()) }
+    if is_active() { check_write_slow(storage, recorded) } else { Ok(()) }
 }
 
 #[cold]
