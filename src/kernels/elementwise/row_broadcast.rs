@@ -4,6 +4,9 @@
 //! The scalar stays in a register, where a strided plan would splat it into a tile. Invariant: the formula is
 //! that of the contiguous loop, so results are bit-identical.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::__m512;
+
 use smallvec::SmallVec;
 
 use super::dispatch::{Operand, OutOperand, parallel_blocks};
@@ -147,11 +150,104 @@ levels!(only, BASE_FMA);
 #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
 use {only as base, only as avx2, only as avx512};
 
+/// The AVX-512 instruction of an operation with row loops.
+pub trait RowOp {
+    /// Computes the operation on vectors of float32.
+    ///
+    /// # Safety
+    /// The CPU has AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn apply(a: __m512, b: __m512) -> __m512;
+}
+
+macro_rules! row_ops {
+    ($($name:ident = $instruction:ident;)*) => {$(
+        /// The operation of this name.
+        pub struct $name;
+        impl RowOp for $name {
+            #[cfg(target_arch = "x86_64")]
+            #[inline(always)]
+            unsafe fn apply(a: __m512, b: __m512) -> __m512 {
+                // SAFETY: the caller's contract.
+                unsafe { std::arch::x86_64::$instruction(a, b) }
+            }
+        }
+    )*};
+}
+
+row_ops! {
+    Add = _mm512_add_ps;
+    Subtract = _mm512_sub_ps;
+    Multiply = _mm512_mul_ps;
+    Divide = _mm512_div_ps;
+}
+
+/// The AVX-512 loop of float32. Most rows are a few vectors, which the compiler would unroll as if they were long.
+///
+/// # Safety
+/// As `RowLoop`, on a CPU of this level.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+unsafe fn avx512_f32<K: Kernel<2, 0>, O: RowOp>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan) {
+    // SAFETY: the same contract.
+    unsafe {
+        match rows.kind {
+            RowKind::ScalarFirst => masked_rows::<O, 0>(ins, out, rows),
+            RowKind::ScalarSecond => masked_rows::<O, 1>(ins, out, rows),
+            RowKind::EverySecond => map::<Lane<f32, true>, K, f32, 16>(ins, out, rows),
+        }
+    }
+}
+
+/// Rows of float32 whose operand `SCALAR` is one number, in vectors with a masked end.
+///
+/// # Safety
+/// As `avx512_f32`.
+#[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+#[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
+unsafe fn masked_rows<O: RowOp, const SCALAR: usize>(
+    ins: [*const u8; 2],
+    out: *mut u8,
+    RowSpan { count, len, steps, .. }: RowSpan,
+) {
+    use std::arch::x86_64::*;
+    let (mut value, mut x) = (ins[SCALAR].cast::<f32>(), ins[1 - SCALAR].cast::<f32>());
+    let mut out = out.cast::<f32>();
+    for _ in 0..count {
+        // SAFETY: the row is inside the operands and the output, and masked lanes are not touched.
+        unsafe {
+            let all = _mm512_set1_ps(*value);
+            for start in (0..len).step_by(16) {
+                let mask = 0xffff_u16 >> (16 - (len - start).min(16));
+                let some = _mm512_maskz_loadu_ps(mask, x.add(start));
+                // Of two NaN the result is the first, as in `map`.
+                let result = match (SCALAR, (*value).is_nan()) {
+                    (0, true) => all,
+                    (0, false) => O::apply(all, some),
+                    (_, true) => {
+                        let numbers = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(some, some);
+                        _mm512_mask_blend_ps(numbers, some, all)
+                    }
+                    (_, false) => O::apply(some, all),
+                };
+                _mm512_mask_storeu_ps(out.add(start), mask, result);
+            }
+        }
+        value = value.wrapping_offset(steps[SCALAR]);
+        x = x.wrapping_offset(steps[1 - SCALAR]);
+        out = out.wrapping_offset(steps[2]);
+    }
+}
+
 /// The row loops of a formula: float64 and float32, by level.
-pub const fn row_loops<K: Kernel<2, 0>>() -> [[RowLoop; 3]; 2] {
+pub const fn row_loops<K: Kernel<2, 0>, O: RowOp>() -> [[RowLoop; 3]; 2] {
+    #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
+    let widest: RowLoop = avx512_f32::<K, O>;
+    #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
+    let widest: RowLoop = avx512::<K, f32, 16>;
     [
         [base::<K, f64, 8>, avx2::<K, f64, 8>, avx512::<K, f64, 8>],
-        [base::<K, f32, 16>, avx2::<K, f32, 16>, avx512::<K, f32, 16>],
+        [base::<K, f32, 16>, avx2::<K, f32, 16>, widest],
     ]
 }
 

@@ -26,28 +26,28 @@ elementwise! { family "arithmetic" [in_place];
     /// Sum, `a + b`. Derivative: `g` for both.
     [numpy("add"), factor("alpha")]
     fn add(a, b) = ADD {
-        forward { complex [ring]: |a, b| a + b; in_place; rows; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
+        forward { complex [ring]: |a, b| a + b; in_place; rows: Add; ints: |a, b| a.wrapping_add(b); bool: |a, b| a | b; cost: 0.22; }
         by a { identity }
         by b { identity }
     }
     /// Difference, `a - b`. Derivatives: `g` and `-g`.
     [numpy("subtract"), aliases("sub"), no_bool, factor("alpha")]
     fn subtract(a, b) = SUBTRACT {
-        forward { complex [ring]: |a, b| a - b; in_place; rows; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
+        forward { complex [ring]: |a, b| a - b; in_place; rows: Subtract; ints: |a, b| a.wrapping_sub(b); cost: 0.22; }
         by a { identity }
         by b { complex [ring] |g| -g }
     }
     /// Product, `a * b`. Derivatives: `g b` and `g a`.
     [numpy("multiply"), aliases("mul")]
     fn multiply(a, b) = MULTIPLY {
-        forward { complex [ring, avx512]: |a, b| a * b; in_place; rows; ints [avx2]: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
+        forward { complex [ring, avx512]: |a, b| a * b; in_place; rows: Multiply; ints [avx2]: |a, b| a.wrapping_mul(b); bool: |a, b| a & b; cost: 0.22; }
         by a { complex [ring] |g, b| g * b }
         by b { complex [ring] |g, a| g * a }
     }
     /// Quotient, `a / b`; integers divide as float64. Derivatives: `g / b` and `-g y / b`.
     [numpy("divide", "true_divide"), aliases("true_divide"), float64]
     fn divide(a, b) = DIVIDE {
-        forward { complex [complex64]: |a, b| a / b; rows; cost: 0.5; }
+        forward { complex [complex64]: |a, b| a / b; rows: Divide; cost: 0.5; }
         by a { complex |g, b| g / b }
         by b { complex |g, b, y| -g * y / b }
     }
