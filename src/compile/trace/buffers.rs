@@ -284,6 +284,7 @@ pub(crate) fn begin_host_span(arguments: Vec<usize>) {
 }
 
 /// Whether this thread traces, outside any host call.
+#[cfg(feature = "python")]
 pub(crate) fn is_tracing_outside_host_code() -> bool {
     observer::is_active() && with_buffers(|buffers| buffers.host_spans.is_empty()) == Some(true)
 }

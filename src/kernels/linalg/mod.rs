@@ -11,6 +11,7 @@ mod batched_small;
 mod cofactor;
 mod divide_conquer;
 mod factor;
+mod failure;
 mod gemv;
 mod golub_kahan;
 mod hermitian_eigen;
