@@ -30,20 +30,20 @@ DIFFERENT = (
     Different(
         "`values, indices = x.max(1)`, `x.max(1).values`",
         "`x.amax(1)`, `x.argmax(1)`",
-        "`max`, `min`, `sort` and `median` are NumPy's; `topk`, `kthvalue`, `mode` and `cummax` give named pairs, and so do factorisations",
+        "`max`, `min`, `sort` and `median` are NumPy's; `topk`, `kthvalue`, `mode`, `cummax` and factorisations return named tuples",
         torch="max min",
     ),
     Different(
         "`torch.max(a, b)`, `torch.min(a, b)`",
         "`torch.maximum(a, b)`, `torch.minimum(a, b)`",
-        "the second argument is an axis, as NumPy's",
+        "the second argument is an axis, as in NumPy",
         torch="max min",
         ours="maximum minimum",
     ),
     Different(
         "`x.split(size, dim=2)`, `x.split(size, 2)`",
         "`x.chunk(3, dim=2)` or `x.split_with_sizes(size, dim=2)`",
-        "`split(x, n)` makes n parts, as NumPy's",
+        "`split(x, n)` makes n parts, as in NumPy",
         torch="split",
         ours="split_with_sizes",
         words="split_size_or_sections:split_size dim:axis",
@@ -83,8 +83,8 @@ DIFFERENT = (
     ),
     Different(
         '`self.register_buffer("mean", None)`',
-        "`self.mean = None`, and `register_buffer` when there is one",
-        "nothing is registered that is none",
+        "`self.mean = None`, and `register_buffer` when the tensor exists",
+        "None cannot be registered",
     ),
     Different(
         "`old = p.data; p.data = other`",
@@ -94,42 +94,42 @@ DIFFERENT = (
     Different(
         "`x[0].fill_(v)`, `x[i, j].add_(1)` of one element",
         "`x[0] = v`, `x[i, j] += 1`",
-        "an element that is read is a copy, as NumPy's scalars; the method raises and says so",
+        "an element that was read is a copy, as with NumPy's scalars; the method raises",
     ),
     Different("`first = x[0]` that later follows writes to `x`", "`first = x[0, ...]`", "as above"),
     Different(
         "`except RuntimeError` around a `backward` after a change of a saved tensor",
         "`with torch.autograd.graph.disallow_mutation_on_saved_tensors():` around the change",
-        "elsewhere the gradient is that of what was computed: [semantics.md](semantics.md)",
+        "by default a write does not change the gradient: [semantics.md](semantics.md)",
     ),
     Different("`F.relu(x, inplace=True)`", "`F.relu_(x)`", "layers have `inplace=`"),
     Different(
         '`[{"params": w, "rate": 0.1}]`',
         '`"lr"`',
-        'groups keep entries of your own (`"lr_scale"`), but refuse what looks like another spelling of an option',
+        'groups keep your own entries (`"lr_scale"`), but refuse names that look like a misspelt option',
     ),
     Different(
         "`torch.set_default_dtype(torch.float64)`",
         "nothing",
-        "floats are double unless said otherwise",
+        "float64 is the default",
         torch="set_default_dtype",
         ours="set_default_dtype",
     ),
     Different(
         "`scores / np.sqrt(d)`, `x * mask` and `(1.0 - mask) * -1e4` of an int64 `mask`, `torch.arange(n) * 0.1`, `F.mse_loss(x, counts)` with a float32 `x`",
         "`math.sqrt(d)`, `mask.to(x.dtype)`, `dtype=torch.float32`",
-        "dtypes are promoted as NumPy's: float32 and int64, or a number of `np.float64`, make float64, and what follows takes twice the time",
+        "dtypes are promoted as in NumPy: float32 with int64, or with an `np.float64` number, gives float64, and the following operations take twice the time",
     ),
     Different(
         "`x = x.sort(1).values`",
         "`x = torch.sort(x, 1)`",
-        "the methods `sort` and `partition` are NumPy's: they write to `x` and return None",
+        "the methods `sort` and `partition` are NumPy's: they sort `x` in place and return None",
         torch="sort",
     ),
     Different(
         "`x.split([2, 3])`",
         "`x.split_with_sizes([2, 3])`",
-        "sizes in a list are places to cut at, as NumPy's",
+        "a list has the positions of the cuts, as in NumPy",
         torch="split",
         ours="split_with_sizes",
     ),
@@ -144,7 +144,7 @@ DIFFERENT = (
     Different(
         "`x.nonzero()`; `x.median()`",
         "`x.argwhere()`; `torch.sort(x)[(n - 1) // 2]`",
-        "a tuple of axes; the mean of two for an even count, as NumPy's",
+        "`nonzero` returns one array for each axis; `median` returns the mean of the two middle elements, as in NumPy",
         torch="nonzero",
         ours="argwhere",
     ),
@@ -159,7 +159,7 @@ DIFFERENT = (
     Different(
         '`with torch.autocast("cpu"):`',
         "`model.to(torch.float16)`",
-        "there is one precision at a time; other devices and `enabled=False` change nothing, nor does a `GradScaler`",
+        "mixed precision is not supported; `autocast` of other devices or with `enabled=False` does nothing, nor does a `GradScaler`",
     ),
     Different(
         "`dist = Normal(mu, sigma)`; `dist.rsample()`, `dist.log_prob(a)`",
@@ -174,26 +174,26 @@ DIFFERENT = (
     Different(
         "`linalg.solve(A, b)` of a stack of vectors",
         "`linalg.solve(A, b[..., None])[..., 0]`",
-        "only a `b` of one dimension is a vector, as NumPy's; a stack that fits is one of matrices without a word",
+        "only a 1-d `b` is a vector, as in NumPy; a stack whose shape fits is taken as matrices, without an error",
         torch="linalg.solve",
         ours="linalg.solve",
     ),
     Different(
         "`F.linear(x, W)`",
         "`F.linear(x, W.T)`",
-        "weights are [in, out]; a square `W` computes `x @ W` without a word",
+        "weights are [in, out]; a square `W` computes `x @ W`, without an error",
         torch="nn.functional.linear",
         ours="nn.functional.linear",
     ),
     Different(
         "`head.weight = wte.weight`, and `head(x)`",
         "`F.linear(x, wte.weight.T)` without a head",
-        "tied weights lie the other way round in a `Linear` than in an `Embedding`",
+        "the weight of a `Linear` is transposed compared with that of an `Embedding`",
     ),
     Different(
         "`model.load_state_dict(arrays)` of NumPy arrays from PyTorch",
         '`model.load_state_dict(arrays, layout="torch")`',
-        "arrays do not say how they lie, and square ones fit both ways",
+        "the layout of an array is not known, and square arrays fit both layouts",
     ),
     Different("`x.dtype.is_floating_point`", "`x.is_floating_point()`", "dtypes are NumPy's"),
     Different(

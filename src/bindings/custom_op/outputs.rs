@@ -131,8 +131,9 @@ pub(super) fn rebuild_outputs<'py>(
     returned: &Bound<'py, PyAny>,
     leaf: &mut dyn FnMut(usize) -> PyResult<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // A single tensor where a sequence is expected, which `CustomFunction` allows.
-    let template = as_tensor(returned).is_none().then_some(returned);
+    // A single tensor or array where a sequence is expected, which `CustomFunction` allows.
+    let is_single = as_tensor(returned).is_some() || is_numpy(returned)?;
+    let template = (!is_single).then_some(returned);
     rebuild(py, tree, template, &mut |k| Ok(leaf(k as usize)?.into_bound(py)))
 }
 
