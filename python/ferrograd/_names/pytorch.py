@@ -96,7 +96,9 @@ DIFFERENT = (
         "`x[0] = v`, `x[i, j] += 1`",
         "an element that was read is a copy, as with NumPy's scalars; the method raises",
     ),
-    Different("`first = x[0]` that later follows writes to `x`", "`first = x[0, ...]`", "as above"),
+    Different(
+        "`first = x[0]`, which later must follow writes to `x`", "`first = x[0, ...]`", "as above"
+    ),
     Different(
         "`except RuntimeError` around a `backward` after a change of a saved tensor",
         "`with torch.autograd.graph.disallow_mutation_on_saved_tensors():` around the change",
@@ -197,8 +199,8 @@ DIFFERENT = (
     ),
     Different("`x.dtype.is_floating_point`", "`x.is_floating_point()`", "dtypes are NumPy's"),
     Different(
-        '`model.load_state_dict(torch.load("weights.pt"))` of a file of PyTorch\'s',
-        'a file of safetensors, or `layout="torch"`',
-        "weights of `Linear` are [in, out], and files are no pickles: [saving.md](saving.md)",
+        '`model.load_state_dict(torch.load("weights.pt"))` of a PyTorch file',
+        'a safetensors file, or `layout="torch"`',
+        "weights of `Linear` are [in, out], and pickle files are not read: [saving.md](saving.md)",
     ),
 )
