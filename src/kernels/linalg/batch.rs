@@ -100,13 +100,25 @@ impl<'a> Stack<'a> {
 
     /// Loads item `index`.
     pub(super) fn load<T: Field>(&self, index: usize) -> Matrix<T> {
-        let first = self.offset(index);
-        let [rs, cs] = self.strides;
-        Matrix::from_fn(self.rows, self.columns, |i, k| {
-            let at = first + i as isize * rs + k as isize * cs;
-            // SAFETY: the view holds every element of this item.
-            unsafe { T::read(self.dtype, self.ptr, at) }
-        })
+        let (first, [rs, cs]) = (self.offset(index), self.strides);
+        let mut out = Matrix::zeros(self.rows, self.columns);
+        for (k, column) in out.column_iter_mut().enumerate() {
+            let first = first + k as isize * cs;
+            // SAFETY: the view holds every element of this item, of its dtype.
+            unsafe {
+                if self.dtype == T::DTYPE {
+                    let from = self.ptr.cast::<T>().offset(first);
+                    for (i, x) in column.iter_mut().enumerate() {
+                        *x = *from.offset(i as isize * rs);
+                    }
+                } else {
+                    for (i, x) in column.iter_mut().enumerate() {
+                        *x = T::read(self.dtype, self.ptr, first + i as isize * rs);
+                    }
+                }
+            }
+        }
+        out
     }
 
     /// Stores item `index`.
@@ -116,13 +128,22 @@ impl<'a> Stack<'a> {
 
     /// Stores item `index` from `value(row, column)`.
     pub(super) fn store<T: Field>(&self, index: usize, value: impl Fn(usize, usize) -> T) {
-        let first = self.offset(index);
-        let [rs, cs] = self.strides;
+        let (first, [rs, cs]) = (self.offset(index), self.strides);
         for i in 0..self.rows {
-            for k in 0..self.columns {
-                let at = first + i as isize * rs + k as isize * cs;
-                // SAFETY: the view holds every element of this item, and only this thread writes it.
-                unsafe { value(i, k).write(self.dtype, self.ptr, at) }
+            let first = first + i as isize * rs;
+            // SAFETY: the view holds every element of this item, of its dtype, and only this thread
+            // writes it.
+            unsafe {
+                if self.dtype == T::DTYPE {
+                    let to = self.ptr.cast::<T>().wrapping_offset(first);
+                    for k in 0..self.columns {
+                        *to.offset(k as isize * cs) = value(i, k);
+                    }
+                } else {
+                    for k in 0..self.columns {
+                        value(i, k).write(self.dtype, self.ptr, first + k as isize * cs);
+                    }
+                }
             }
         }
     }

@@ -71,32 +71,39 @@ impl<T: Copy> Matrix<T> {
         Matrix { elements: vec![value; rows * columns], rows, columns }
     }
 
+    #[inline]
     pub(super) fn nrows(&self) -> usize {
         self.rows
     }
 
+    #[inline]
     pub(super) fn ncols(&self) -> usize {
         self.columns
     }
 
+    #[inline]
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.rows, self.columns)
     }
 
     /// The elements, column by column.
+    #[inline]
     pub(super) fn as_slice(&self) -> &[T] {
         &self.elements
     }
 
     /// As `as_slice`, to write.
+    #[inline]
     pub(super) fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.elements
     }
 
+    #[inline]
     pub(super) fn column(&self, k: usize) -> &[T] {
         &self.elements[k * self.rows..(k + 1) * self.rows]
     }
 
+    #[inline]
     pub(super) fn column_mut(&mut self, k: usize) -> &mut [T] {
         &mut self.elements[k * self.rows..(k + 1) * self.rows]
     }
@@ -116,18 +123,21 @@ impl<T: Copy> Matrix<T> {
         (0..self.rows.min(self.columns)).map(|i| self[(i, i)])
     }
 
+    #[inline]
     pub(super) fn as_view(&self) -> MatrixRef<'_, T> {
         let Matrix { rows, columns, .. } = *self;
         let ptr = self.elements.as_ptr();
         MatrixRef { ptr, stride: rows, rows, columns, matrix: PhantomData }
     }
 
+    #[inline]
     pub(super) fn as_view_mut(&mut self) -> MatrixMut<'_, T> {
         let Matrix { rows, columns, .. } = *self;
         MatrixMut::of_columns(&mut self.elements, (rows, columns), rows)
     }
 
     /// The part with these rows and columns.
+    #[inline]
     pub(super) fn view(
         &self,
         rows: impl RangeBounds<usize>,
@@ -137,6 +147,7 @@ impl<T: Copy> Matrix<T> {
     }
 
     /// As `view`, to write.
+    #[inline]
     pub(super) fn view_mut(
         &mut self,
         rows: impl RangeBounds<usize>,
@@ -162,6 +173,7 @@ impl<T: Copy> Matrix<T> {
     }
 
     /// `of` of every element.
+    #[inline]
     pub(super) fn map<U>(&self, of: impl FnMut(T) -> U) -> Matrix<U> {
         let elements = self.elements.iter().copied().map(of).collect();
         Matrix { elements, rows: self.rows, columns: self.columns }
@@ -192,6 +204,7 @@ impl<T> Default for Matrix<T> {
 }
 
 impl<T: Field> Matrix<T> {
+    #[inline]
     pub(super) fn zeros(rows: usize, columns: usize) -> Matrix<T> {
         Matrix::filled(rows, columns, T::zero())
     }
@@ -262,6 +275,7 @@ impl<T: Field> Matrix<T> {
     }
 
     /// Multiplies every element.
+    #[inline]
     pub(super) fn scale(&mut self, factor: T::Real) {
         self.elements.iter_mut().for_each(|x| *x = x.scale(factor));
     }
@@ -317,27 +331,33 @@ impl<T: Field> MulAssign<T> for Matrix<T> {
 }
 
 impl<'a, T: Copy> MatrixRef<'a, T> {
+    #[inline]
     pub(super) fn nrows(&self) -> usize {
         self.rows
     }
 
+    #[inline]
     pub(super) fn ncols(&self) -> usize {
         self.columns
     }
 
+    #[inline]
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.rows, self.columns)
     }
 
     /// Elements from one column to the next.
+    #[inline]
     pub(super) fn stride(&self) -> usize {
         self.stride
     }
 
+    #[inline]
     pub(super) fn as_ptr(&self) -> *const T {
         self.ptr
     }
 
+    #[inline]
     pub(super) fn column(&self, k: usize) -> &'a [T] {
         assert!(k < self.columns);
         // SAFETY: the column lies inside the matrix, which is borrowed for `'a`.
@@ -345,6 +365,7 @@ impl<'a, T: Copy> MatrixRef<'a, T> {
     }
 
     /// The part with these rows and columns.
+    #[inline]
     pub(super) fn view(
         &self,
         rows: impl RangeBounds<usize>,
@@ -387,6 +408,7 @@ impl<T: Field> MatrixRef<'_, T> {
 
 impl<'a, T: Copy> MatrixMut<'a, T> {
     /// A view of columns `stride` elements apart.
+    #[inline]
     pub(super) fn of_columns(
         x: &'a mut [T],
         (rows, columns): (usize, usize),
@@ -397,36 +419,44 @@ impl<'a, T: Copy> MatrixMut<'a, T> {
         MatrixMut { ptr: x.as_mut_ptr(), stride, rows, columns, matrix: PhantomData }
     }
 
+    #[inline]
     pub(super) fn ncols(&self) -> usize {
         self.columns
     }
 
+    #[inline]
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.rows, self.columns)
     }
 
     /// Elements from one column to the next.
+    #[inline]
     pub(super) fn stride(&self) -> usize {
         self.stride
     }
 
+    #[inline]
     pub(super) fn as_mut_ptr(&mut self) -> *mut T {
         self.ptr
     }
 
+    #[inline]
     pub(super) fn as_view(&self) -> MatrixRef<'_, T> {
         let MatrixMut { ptr, stride, rows, columns, .. } = *self;
         MatrixRef { ptr, stride, rows, columns, matrix: PhantomData }
     }
 
+    #[inline]
     pub(super) fn as_view_mut(&mut self) -> MatrixMut<'_, T> {
         MatrixMut { matrix: PhantomData, ..*self }
     }
 
+    #[inline]
     pub(super) fn column(&self, k: usize) -> &[T] {
         self.as_view().column(k)
     }
 
+    #[inline]
     pub(super) fn column_mut(&mut self, k: usize) -> &mut [T] {
         assert!(k < self.columns);
         // SAFETY: the column lies inside the matrix, which is borrowed mutably.
@@ -434,6 +464,7 @@ impl<'a, T: Copy> MatrixMut<'a, T> {
     }
 
     /// The part with these rows and columns.
+    #[inline]
     pub(super) fn into_view(
         self,
         rows: impl RangeBounds<usize>,
@@ -445,6 +476,7 @@ impl<'a, T: Copy> MatrixMut<'a, T> {
     }
 
     /// As `into_view`, borrowed from this view.
+    #[inline]
     pub(super) fn view_mut(
         &mut self,
         rows: impl RangeBounds<usize>,
@@ -476,6 +508,7 @@ impl<'a, T: Copy> MatrixMut<'a, T> {
 const DOT_LANES: usize = 8;
 
 /// `xᴴ y`, with the remaining elements added one by one.
+#[inline]
 pub(super) fn dot_product<T: Field>(x: &[T], y: &[T]) -> T {
     let mut sums = [T::zero(); DOT_LANES];
     let (mut xs, mut ys) = (x.chunks_exact(DOT_LANES), y.chunks_exact(DOT_LANES));

@@ -34,6 +34,8 @@ pub(super) trait Field:
     /// The same numbers in double precision.
     type Double: Double;
     const COMPLEX: bool;
+    /// The dtype of these numbers.
+    const DTYPE: DType;
 
     fn from_real(x: Self::Real) -> Self;
     fn to_double(self) -> Self::Double;
@@ -50,10 +52,12 @@ pub(super) trait Field:
     fn unscale(self, by: Self::Real) -> Self;
     fn is_finite(self) -> bool;
 
+    #[inline(always)]
     fn zero() -> Self {
         Self::from_real(Self::Real::ZERO)
     }
 
+    #[inline(always)]
     fn one() -> Self {
         Self::from_real(Self::Real::ONE)
     }
@@ -118,6 +122,7 @@ macro_rules! real_field {
             type Real = $t;
             type Double = f64;
             const COMPLEX: bool = false;
+            const DTYPE: DType = $dtype;
 
             #[inline(always)]
             fn from_real(x: $t) -> $t {
@@ -250,11 +255,12 @@ real_field!(f64, DType::F64, 1000.0, 1e-130, f64::from_bits((1023 + 500) << 52))
 real_field!(f32, DType::F32, 120.0, 1e-16, f32::from_bits((127 + 60) << 23));
 
 macro_rules! complex_field {
-    ($t:ident of $real:ty) => {
+    ($t:ident of $real:ty, $dtype:path) => {
         impl Field for $t {
             type Real = $real;
             type Double = Complex128;
             const COMPLEX: bool = true;
+            const DTYPE: DType = $dtype;
 
             #[inline(always)]
             fn from_real(x: $real) -> $t {
@@ -352,8 +358,8 @@ macro_rules! complex_field {
         }
     };
 }
-complex_field!(Complex128 of f64);
-complex_field!(Complex64 of f32);
+complex_field!(Complex128 of f64, DType::C128);
+complex_field!(Complex64 of f32, DType::C64);
 
 /// The dtype that factorisations of these matrices compute in: the smallest ones use double
 /// precision, as `batched_small` does.
