@@ -12,6 +12,7 @@ use pyo3::types::{PyComplex, PyFloat, PySlice, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::array::Elements;
+use crate::bindings::attach::attached;
 use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
@@ -99,8 +100,7 @@ pub(crate) struct StaticLeaf(pub(crate) Py<PyAny>);
 
 impl PartialEq for StaticLeaf {
     fn eq(&self, other: &StaticLeaf) -> bool {
-        Python::attach(|py| static_value::is_same(self.0.bind(py), other.0.bind(py)))
-            .unwrap_or(false)
+        attached(|py| static_value::is_same(self.0.bind(py), other.0.bind(py))).unwrap_or(false)
     }
 }
 
