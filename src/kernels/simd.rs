@@ -278,8 +278,8 @@ macro_rules! leveled_simd {
                     // SAFETY: the caller's contract.
                     unsafe { $body::<<$g as SimdFloat>::Avx2>($($arg),*) }
                 }
-                // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
                 match level() {
+                    // SAFETY: the CPU has the features of its level; the rest is the caller's contract.
                     Level::Avx512 => Some(unsafe { avx512::<$g>($($arg),*) }),
                     // SAFETY: as above.
                     Level::Avx2 => Some(unsafe { avx2::<$g>($($arg),*) }),

@@ -306,15 +306,15 @@ macro_rules! elementwise {
             type Output = Matrix<T>;
             fn $method(mut self, other: &Matrix<T>) -> Matrix<T> {
                 assert!(self.shape() == other.shape(), "the shapes do not agree");
-                self.elements.iter_mut().zip(&other.elements).for_each(|(x, y)| *x = *x $op *y);
+                self.elements.iter_mut().zip(&other.elements).for_each(|(x, y)| *x $op *y);
                 self
             }
         }
     )*};
 }
 elementwise! {
-    Add add +;
-    Sub sub -;
+    Add add +=;
+    Sub sub -=;
 }
 
 impl<T: Field> AddAssign<&Matrix<T>> for Matrix<T> {
