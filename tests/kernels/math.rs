@@ -29,7 +29,9 @@ fn run64(table: &LoopTable, level: usize, x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; x.len()];
     let ins = [x.as_ptr().cast::<u8>()];
     // SAFETY: one operand and an output of equal length; the CPU has the level.
-    unsafe { (table.f64[level])(ins.as_ptr(), out.as_mut_ptr().cast(), x.len(), std::ptr::null()) };
+    unsafe {
+        table.f64[level].call(ins.as_ptr(), out.as_mut_ptr().cast(), x.len(), std::ptr::null())
+    };
     out
 }
 
@@ -37,7 +39,9 @@ fn run32(table: &LoopTable, level: usize, x: &[f32]) -> Vec<f32> {
     let mut out = vec![0.0; x.len()];
     let ins = [x.as_ptr().cast::<u8>()];
     // SAFETY: one operand and an output of equal length; the CPU has the level.
-    unsafe { (table.f32[level])(ins.as_ptr(), out.as_mut_ptr().cast(), x.len(), std::ptr::null()) };
+    unsafe {
+        table.f32[level].call(ins.as_ptr(), out.as_mut_ptr().cast(), x.len(), std::ptr::null())
+    };
     out
 }
 

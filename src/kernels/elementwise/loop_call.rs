@@ -1,5 +1,5 @@
 //! `Loop` and `LoopCall`: a function over contiguous elements, and one call of it. Eager operations, the backward pass and
-//! programs of compiled functions all fill a `LoopCall`; nothing else can call a loop.
+//! programs of compiled functions all fill a `LoopCall`.
 
 use super::dispatch::MAX_OPERANDS;
 
@@ -24,6 +24,16 @@ impl Loop {
     /// The loops of the instruction-set levels.
     pub const fn levels([base, avx2, avx512]: [LoopFn; 3]) -> [Loop; 3] {
         [Loop(base), Loop(avx2), Loop(avx512)]
+    }
+
+    /// Calls the function.
+    ///
+    /// # Safety
+    /// As `Loop`.
+    #[inline(always)]
+    pub unsafe fn call(self, ins: *const *const u8, out: *mut u8, n: usize, params: *const f64) {
+        // SAFETY: the caller's contract.
+        unsafe { (self.0)(ins, out, n, params) }
     }
 
     /// The address of its code, which tells loops apart.
@@ -55,7 +65,7 @@ impl<const N: usize> LoopCall<'_, N> {
     #[inline(always)]
     pub(crate) unsafe fn run(&self) {
         // SAFETY: the caller's contract.
-        unsafe { (self.f.0)(self.ins.as_ptr(), self.out, self.n, self.params.as_ptr()) }
+        unsafe { self.f.call(self.ins.as_ptr(), self.out, self.n, self.params.as_ptr()) }
     }
 
     /// Calls the loop for each of `rows` rows, which are `steps` (operands, output) bytes apart.

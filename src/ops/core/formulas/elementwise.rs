@@ -38,6 +38,7 @@ impl<'a> From<&'a Operand> for OperandRef<'a> {
 impl<'a> OperandRef<'a> {
     /// The number of elements.
     #[inline]
+    #[cfg(feature = "python")]
     pub(crate) fn size(self) -> usize {
         self.tensor().map_or(1, Tensor::size)
     }
