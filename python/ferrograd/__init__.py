@@ -15,22 +15,17 @@ import numpy as _numpy
 from ferrograd._core import Tensor, __version__, tensor
 
 
-def _homes():
-    """Where names are that are not the core's."""
-    from ferrograd._names.package import HOMES
-
-    return HOMES
-
-
 def __getattr__(name):
     """Loads a module, or a name in one."""
+    from ferrograd._names.package import HOMES
+
     if name == "__all__":  # no builtin of Python's is hidden by `import *`
-        names = {*__dir__()}.difference(vars(_builtins), _homes().hidden)
+        names = {*__dir__()}.difference(vars(_builtins), HOMES.hidden)
         return sorted(public for public in names if public[0] != "_")
     if name in _core.__all__:
         value = getattr(_core, name)
-    elif name in _homes().rows:
-        value = _homes().load(name)
+    elif name in HOMES.rows:
+        value = HOMES.load(name)
     else:
         from ferrograd._inspect.missing_names import missing
 
@@ -41,6 +36,8 @@ def __getattr__(name):
 
 def __dir__():
     """Every public name, loaded or not."""
+    from ferrograd._names.package import HOMES
+
     special = ("__doc__", "__file__", "__name__", "__path__", "__version__")
     own = (name for name in globals() if name[0] != "_")
-    return sorted({*own, *_homes().rows, *_core.__all__, *special})
+    return sorted({*own, *HOMES.rows, *_core.__all__, *special})

@@ -164,6 +164,8 @@ def re_exports(node: ast.stmt) -> bool:
             return True
         case ast.FunctionDef(name="__getattr__" | "__dir__"):
             return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update"))):  # names of the table
+            return ast.unparse(node).startswith("globals().update(_rows.Homes(")
     return False
 
 

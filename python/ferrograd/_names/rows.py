@@ -76,3 +76,7 @@ class Homes:
         if row.modules:
             return import_module(".".join(filter(None, ["ferrograd", row.home, name])))
         return getattr(import_module(f"ferrograd.{row.home}"), name)
+
+    def load_all(self) -> dict[str, Any]:
+        """The values of all names."""
+        return {name: self.load(name) for name in self.rows}

@@ -34,7 +34,7 @@ pub(super) type LibraryKernel<T> = unsafe fn(
 );
 
 macro_rules! library_kernels {
-    ($($name:ident $avx2:ident: $t:ident of $library:ident, $lanes:literal;)*) => {$(
+    ($($name:ident $avx2:ident: $t:ident of $library:ident, $default:path, $lanes:literal;)*) => {$(
         /// The kernel that multiplies floats of this width.
         #[inline]
         pub(super) fn $name() -> LibraryKernel<$t> {
@@ -42,7 +42,7 @@ macro_rules! library_kernels {
             if level() < Level::Avx512 && detected() == Level::Avx512 {
                 return $avx2;
             }
-            $library::gemm::$t::get_gemm_fn()
+            $default()
         }
 
         /// # Safety
@@ -84,6 +84,6 @@ macro_rules! library_kernels {
     )*};
 }
 library_kernels! {
-    f64_kernel f64_avx2: f64 of gemm_f64, 4;
-    f32_kernel f32_avx2: f32 of gemm_f32, 8;
+    f64_kernel f64_avx2: f64 of gemm_f64, gemm_f64::gemm::f64::get_gemm_fn, 4;
+    f32_kernel f32_avx2: f32 of gemm_f32, gemm_f32::gemm::f32::get_gemm_fn, 8;
 }

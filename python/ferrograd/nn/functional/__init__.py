@@ -10,7 +10,6 @@ from ferrograd._names import networks as _networks, rows as _rows
 from ferrograd.nn._operations import *
 
 # All at once: of a function and a file of one name the function has to come last.
-_functions = _rows.Homes(_networks.FUNCTIONAL)
-globals().update({name: _functions.load(name) for name in _functions.rows})
+globals().update(_rows.Homes(_networks.FUNCTIONAL).load_all())
 
 __getattr__ = _missing_names.getter("nn.functional")
