@@ -166,7 +166,7 @@ impl Tensor {
     /// Adds `new` in place; shapes and dtypes agree.
     pub(crate) fn add_into(&self, new: &Tensor) {
         let small =
-            |out| ADD.run_flat::<2>(&[self, new].map(OperandRef::Tensor), self.dtype(), out, &[]);
+            |out| ADD.run_flat(&[self, new].map(OperandRef::Tensor), self.dtype(), out, &[]);
         if !self.flat().is_some_and(small) {
             add_to_view(self, In::View(new.view_of()));
         }

@@ -3,7 +3,7 @@
 //! float64 is held to a double-double evaluation, float32 to float64; the edges to NumPy's values.
 
 use crate::double_double::Dd;
-use ferrograd::kernels::elementwise::LoopTable;
+use ferrograd::kernels::elementwise::{LoopCall, LoopTable};
 use ferrograd::kernels::isa::{Level, detected};
 use ferrograd::loop_table;
 
@@ -28,20 +28,18 @@ fn levels() -> impl Iterator<Item = usize> {
 fn run64(table: &LoopTable, level: usize, x: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; x.len()];
     let ins = [x.as_ptr().cast::<u8>()];
+    let (f, n, to) = (table.f64[level], x.len(), out.as_mut_ptr().cast());
     // SAFETY: one operand and an output of equal length; the CPU has the level.
-    unsafe {
-        table.f64[level].call(ins.as_ptr(), out.as_mut_ptr().cast(), x.len(), std::ptr::null())
-    };
+    unsafe { LoopCall { f, ins, out: to, n, params: &[] }.run() };
     out
 }
 
 fn run32(table: &LoopTable, level: usize, x: &[f32]) -> Vec<f32> {
     let mut out = vec![0.0; x.len()];
     let ins = [x.as_ptr().cast::<u8>()];
+    let (f, n, to) = (table.f32[level], x.len(), out.as_mut_ptr().cast());
     // SAFETY: one operand and an output of equal length; the CPU has the level.
-    unsafe {
-        table.f32[level].call(ins.as_ptr(), out.as_mut_ptr().cast(), x.len(), std::ptr::null())
-    };
+    unsafe { LoopCall { f, ins, out: to, n, params: &[] }.run() };
     out
 }
 

@@ -131,9 +131,6 @@ pub(crate) fn operand_like(
     rule: OverrideRule,
     ob: &Bound<'_, PyAny>,
 ) -> PyResult<Option<Operand>> {
-    if let Ok(tensor) = ob.cast_exact::<PyTensor>() {
-        return Ok(Some(Operand::Tensor(tensor.get().tensor.clone())));
-    }
     if let Some(number) = weak_number(ob)? {
         return Ok(Some(Operand::Scalar(number)));
     }

@@ -57,9 +57,15 @@ pub(crate) unsafe fn binary(
     let attempt = || unsafe {
         use OperandRef::{Scalar, Tensor};
         match (free_list::exact_tensor(a), free_list::exact_tensor(b)) {
-            (Some(x), Some(y)) => compute(op, x, [Tensor(x), Tensor(y)], mode),
-            (Some(x), None) => compute(op, x, [Tensor(x), Scalar(exact_number(b)?)], mode),
-            (None, Some(y)) => compute(op, y, [Scalar(exact_number(a)?), Tensor(y)], mode),
+            (Some(x), Some(y)) => compute(op, x, || [Tensor(x), Tensor(y)], mode),
+            (Some(x), None) => {
+                let number = exact_number(b)?;
+                compute(op, x, || [Tensor(x), Scalar(number)], mode)
+            }
+            (None, Some(y)) => {
+                let number = exact_number(a)?;
+                compute(op, y, || [Scalar(number), Tensor(y)], mode)
+            }
             (None, None) => None,
         }
     };
@@ -76,32 +82,34 @@ pub(crate) unsafe fn unary(op: &'static Elementwise, a: Object, mode: Mode) -> S
     // SAFETY: the caller's contract; the caller's reference keeps the tensor.
     let attempt = || unsafe {
         let x = free_list::exact_tensor(a)?;
-        compute(op, x, [OperandRef::Tensor(x)], mode)
+        compute(op, x, || [OperandRef::Tensor(x)], mode)
     };
     catch_unwind(AssertUnwindSafe(attempt)).unwrap_or(None)
 }
 
-/// Computes into a new object: a few floats at once, other tensors of few elements by the general path.
+/// Computes into a new object: a few floats at once, other tensors of few elements by the general path. `operands` is a
+/// function so that each kind of operands has code of its own.
 ///
 /// # Safety
 /// The thread is attached.
 #[inline(always)]
-unsafe fn compute<const N: usize>(
+unsafe fn compute<'a, const N: usize>(
     op: &'static Elementwise,
     like: &Tensor,
-    operands: [OperandRef<'_>; N],
+    operands: impl Fn() -> [OperandRef<'a>; N],
     mode: Mode,
 ) -> SmallResult {
     // SAFETY: the caller's contract.
     let py = unsafe { Python::assume_attached() };
     if intercept::allows_small_ops(mode) {
-        let run = |place: &mut Option<Tensor>| op.run_small(like, operands, mode, place);
+        let run = |place: &mut Option<Tensor>| op.run_small(like, operands(), mode, place);
         match free_list::compute_plain_object(py, run) {
             Ok(Some(object)) => return Some(object.into_ptr()),
             Ok(None) => {}
             Err(error) => return Some(raise(py, to_python(error))),
         }
     }
+    let operands = operands();
     let is_small = |x: &OperandRef<'_>| x.size() <= intercept::GIL_RELEASE_ELEMENTS;
     if intercept::is_intercepted(mode) || !operands.iter().all(is_small) {
         return None;

@@ -46,11 +46,18 @@ fn operator_with<'py>(
     other: &Bound<'py, PyAny>,
     rule: OverrideRule,
 ) -> Object<'py> {
-    let x = &slf.get().tensor;
-    let Some(operand) = convert::operand_like(op.name, rule, other)? else {
-        return unsupported_operand(op, other);
+    let converted;
+    let y = match other.cast_exact::<PyTensor>() {
+        Ok(tensor) => OperandRef::Tensor(&tensor.get().tensor),
+        Err(_) => {
+            let Some(operand) = convert::operand_like(op.name, rule, other)? else {
+                return unsupported_operand(op, other);
+            };
+            converted = operand;
+            OperandRef::from(&converted)
+        }
     };
-    let (x, y) = (OperandRef::Tensor(x), OperandRef::from(&operand));
+    let x = OperandRef::Tensor(&slf.get().tensor);
     let (objects, operands) = match rule {
         OverrideRule::Reflected => ([other, slf.as_any()], [y, x]),
         _ => ([slf.as_any(), other], [x, y]),

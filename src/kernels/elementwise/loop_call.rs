@@ -1,5 +1,5 @@
 //! `Loop` and `LoopCall`: a function over contiguous elements, and one call of it. Eager operations, the backward pass and
-//! programs of compiled functions all fill a `LoopCall`.
+//! programs of compiled functions all fill a `LoopCall`; nothing else can call a loop.
 
 use super::dispatch::MAX_OPERANDS;
 
@@ -26,16 +26,6 @@ impl Loop {
         [Loop(base), Loop(avx2), Loop(avx512)]
     }
 
-    /// Calls the function.
-    ///
-    /// # Safety
-    /// As `Loop`.
-    #[inline(always)]
-    pub unsafe fn call(self, ins: *const *const u8, out: *mut u8, n: usize, params: *const f64) {
-        // SAFETY: the caller's contract.
-        unsafe { (self.0)(ins, out, n, params) }
-    }
-
     /// The address of its code, which tells loops apart.
     pub fn address(self) -> usize {
         self.0 as usize
@@ -44,17 +34,17 @@ impl Loop {
 
 /// A loop with its operands, its output, the number of elements, and its parameters.
 #[derive(Clone, Copy)]
-pub(crate) struct LoopCall<'a, const N: usize = MAX_OPERANDS> {
+pub struct LoopCall<'a, const N: usize = MAX_OPERANDS> {
     /// The loop.
-    pub(crate) f: Loop,
+    pub f: Loop,
     /// The first element of each operand; the loop reads no more of them than it has operands.
-    pub(crate) ins: [*const u8; N],
+    pub ins: [*const u8; N],
     /// The first element of the output.
-    pub(crate) out: *mut u8,
+    pub out: *mut u8,
     /// The number of elements.
-    pub(crate) n: usize,
+    pub n: usize,
     /// The parameters of the formula.
-    pub(crate) params: &'a [f64],
+    pub params: &'a [f64],
 }
 
 impl<const N: usize> LoopCall<'_, N> {
@@ -63,9 +53,9 @@ impl<const N: usize> LoopCall<'_, N> {
     /// # Safety
     /// As `Loop`: operands and output hold `n` elements of its types, and `params` all its parameters.
     #[inline(always)]
-    pub(crate) unsafe fn run(&self) {
+    pub unsafe fn run(&self) {
         // SAFETY: the caller's contract.
-        unsafe { self.f.call(self.ins.as_ptr(), self.out, self.n, self.params.as_ptr()) }
+        unsafe { (self.f.0)(self.ins.as_ptr(), self.out, self.n, self.params.as_ptr()) }
     }
 
     /// Calls the loop for each of `rows` rows, which are `steps` (operands, output) bytes apart.
@@ -73,7 +63,7 @@ impl<const N: usize> LoopCall<'_, N> {
     /// # Safety
     /// As `run`, for each row.
     #[inline(always)]
-    pub(crate) unsafe fn run_rows(&self, rows: usize, steps: (&[isize; N], isize)) {
+    pub unsafe fn run_rows(&self, rows: usize, steps: (&[isize; N], isize)) {
         let mut call = *self;
         for row in 0..rows {
             if row > 0 {

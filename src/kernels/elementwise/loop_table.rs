@@ -46,7 +46,7 @@ pub struct LoopTable {
 
 impl LoopTable {
     /// The loop for operands of this dtype at the current level.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, dtype: DType) -> Option<Loop> {
         match dtype {
             DType::F64 | DType::F32 if !self.float => None,

@@ -1,8 +1,8 @@
 //! Element-wise loops: tables built from formulas (`loop_table!`), and the calls that run them.
 //!
-//! `LoopCall` is one call of a loop over contiguous elements; nothing else calls one. Three things fill it: `SmallCall`, for a
-//! few contiguous elements and scalars (eager and backward); `StridedCall`, for operands of any strides; and the lowered steps
-//! and chains of compiled functions, which know their operands from the trace.
+//! `LoopCall` is one call of a loop over contiguous elements; nothing else calls one. Three things fill it: `FlatLoop` and
+//! `SmallCall`, for a few contiguous elements and scalars (forward and backward); `StridedCall`, for operands of any strides; and
+//! the lowered steps and chains of compiled functions, which know their operands from the trace.
 //!
 //! Invariant: an element has the same bits whichever fast path computes it.
 
@@ -33,8 +33,7 @@ pub use dispatch::{
 };
 pub use launch_loop::{In, apply, select};
 pub(crate) use launch_loop::{Input, run_loop};
-pub(crate) use loop_call::LoopCall;
-pub use loop_call::{Loop, LoopFn};
+pub use loop_call::{Loop, LoopCall, LoopFn};
 pub use loop_table::LoopTable;
 pub use loops::{Kernel, Predicate};
 pub use nextafter::NEXT_AFTER;

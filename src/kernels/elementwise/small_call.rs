@@ -1,5 +1,5 @@
-//! `SmallCall`: a loop over a few contiguous elements and scalars, without a plan. The forward and the backward pass fill it
-//! alike.
+//! Loops over a few contiguous elements and scalars, without a plan: `FlatLoop::apply`, and `SmallCall` for several loops over
+//! the same operands.
 //!
 //! A call that does not fit is refused, and the caller uses `apply`. Invariant: every operand has the call's dtype and
 //! element count, or is a scalar; the bits are those of `apply`.
@@ -102,53 +102,130 @@ pub enum FlatOperand<'a> {
     Int(i64),
 }
 
-/// An operand of the call's dtype.
+/// An operand as a loop over `n` elements of one dtype reads it.
 #[derive(Clone, Copy)]
 enum Argument {
     Absent,
-    /// As many elements as the call has.
+    /// The `n` elements.
     Elements(*const u8),
-    /// The bytes of one element.
+    /// The bytes of one element that stands for all.
     Scalar(u64),
 }
 
-/// The numbered operands, and the parameters, of loops over `n` elements of one dtype.
-pub(crate) struct SmallCall<'a, const N: usize = MAX_OPERANDS> {
+impl Argument {
+    /// The argument of an operand, or of none; None if it has another dtype or count.
+    #[inline(always)]
+    fn of_optional(operand: Option<FlatOperand<'_>>, dtype: DType, n: usize) -> Option<Argument> {
+        match operand {
+            Some(operand) => Argument::of(operand, dtype, n),
+            None => Some(Argument::Absent),
+        }
+    }
+
+    /// The argument of an operand; None if it has another dtype or count.
+    #[inline(always)]
+    fn of(operand: FlatOperand<'_>, dtype: DType, n: usize) -> Option<Argument> {
+        let alike = |x: Flat<'_>| x.n == n && x.dtype == dtype;
+        match operand {
+            FlatOperand::Elements(x) if alike(x) => Some(Argument::Elements(x.ptr)),
+            FlatOperand::Elements(_) => None,
+            // A scalar of two words.
+            _ if dtype.is_complex() => None,
+            // SAFETY: there is an element inside its storage, and only complex ones are larger than a word.
+            FlatOperand::Repeated(x) if alike(x) => Some(Argument::Scalar(unsafe { x.word() })),
+            FlatOperand::Repeated(_) => None,
+            FlatOperand::Float(float) => Some(Argument::Scalar(word(In::Float(float), dtype))),
+            FlatOperand::Int(int) => Some(Argument::Scalar(word(In::Int(int), dtype))),
+        }
+    }
+
+    /// The address of `n` elements of `size` bytes; a scalar is laid out in `buffer`. Null if absent.
+    #[inline(always)]
+    fn address(&self, size: usize, n: usize, buffer: &mut SmallBuffer) -> *const u8 {
+        match self {
+            Argument::Absent => ptr::null(),
+            Argument::Elements(elements) => *elements,
+            Argument::Scalar(word) if n == 1 => ptr::from_ref(word).cast(),
+            Argument::Scalar(word) => buffer.repeat(*word, size, n),
+        }
+    }
+}
+
+/// A loop with the dtypes of its operands and its result.
+#[derive(Clone, Copy)]
+pub(crate) struct FlatLoop {
+    f: Loop,
+    dtype: DType,
+    /// The dtype of the result.
+    pub(crate) result: DType,
+}
+
+impl LoopTable {
+    /// The loop for operands of this dtype.
+    #[inline(always)]
+    pub(crate) fn flat_loop(&self, dtype: DType) -> Option<FlatLoop> {
+        Some(FlatLoop { f: self.get(dtype)?, dtype, result: self.result(dtype) })
+    }
+}
+
+impl FlatLoop {
+    /// Applies the loop to its operands, of which there are up to three; false if one does not fit, or a capture records
+    /// launches. `out` is fresh memory or one of the operands; `params` are the loop's parameters.
+    ///
+    /// A `SmallCall` without numbers: where the caller knows the kinds of the operands, only their addresses are left.
+    #[inline(always)]
+    pub(crate) fn apply(
+        self,
+        [a, b, c]: [Option<FlatOperand<'_>>; 3],
+        out: Flat<'_>,
+        params: &[f64],
+    ) -> bool {
+        let FlatLoop { f, dtype, result } = self;
+        let (n, size) = (out.n, dtype.size());
+        if out.dtype != result || observer::is_active() {
+            return false;
+        }
+        // One after the other: an operand that does not fit leaves at once.
+        let Some(a) = Argument::of_optional(a, dtype, n) else { return false };
+        let Some(b) = Argument::of_optional(b, dtype, n) else { return false };
+        let Some(c) = Argument::of_optional(c, dtype, n) else { return false };
+        let (mut x, mut y, mut z) = (SmallBuffer::new(), SmallBuffer::new(), SmallBuffer::new());
+        let ins =
+            [a.address(size, n, &mut x), b.address(size, n, &mut y), c.address(size, n, &mut z)];
+        // SAFETY: every operand is `n` elements of the loop's dtype: in live storage, one scalar, or in a buffer; the
+        // caller may write to the output.
+        unsafe { LoopCall { f, ins, out: out.ptr, n, params }.run() };
+        true
+    }
+}
+
+/// The numbered operands, and the parameters, of several loops over `n` elements of one dtype: the derivatives of a node.
+pub(crate) struct SmallCall<'a> {
     dtype: DType,
     n: usize,
-    arguments: [Argument; N],
+    arguments: [Argument; MAX_OPERANDS],
     params: [f64; MAX_PARAMS],
     lifetime: PhantomData<&'a Storage>,
 }
 
-impl<'a, const N: usize> SmallCall<'a, N> {
+impl<'a> SmallCall<'a> {
     /// A call without operands. None for many elements, and while a capture records launches.
     #[inline(always)]
-    pub(crate) fn new(dtype: DType, n: usize) -> Option<SmallCall<'a, N>> {
+    pub(crate) fn new(dtype: DType, n: usize) -> Option<SmallCall<'a>> {
         if n > SMALL_CALL_ELEMENTS || observer::is_active() {
             return None;
         }
-        let (arguments, params) = ([Argument::Absent; N], [0.0; MAX_PARAMS]);
+        let (arguments, params) = ([Argument::Absent; MAX_OPERANDS], [0.0; MAX_PARAMS]);
         Some(SmallCall { dtype, n, arguments, params, lifetime: PhantomData })
     }
 
     /// Sets operand `k`; false, and it stays absent, if it has another dtype or count.
     #[inline(always)]
     pub(crate) fn set(&mut self, k: usize, operand: FlatOperand<'a>) -> bool {
-        let alike = |x: Flat<'_>| x.n == self.n && x.dtype == self.dtype;
-        let argument = match operand {
-            FlatOperand::Elements(x) if alike(x) => Argument::Elements(x.ptr),
-            FlatOperand::Elements(_) => return false,
-            // A scalar of two words.
-            _ if self.dtype.is_complex() => return false,
-            // SAFETY: there is an element inside its storage, and only complex ones are larger than a word.
-            FlatOperand::Repeated(x) if alike(x) => Argument::Scalar(unsafe { x.word() }),
-            FlatOperand::Repeated(_) => return false,
-            FlatOperand::Float(float) => Argument::Scalar(word(In::Float(float), self.dtype)),
-            FlatOperand::Int(int) => Argument::Scalar(word(In::Int(int), self.dtype)),
-        };
-        let Some(place) = self.arguments.get_mut(k) else { return false };
-        *place = argument;
+        match (self.arguments.get_mut(k), Argument::of(operand, self.dtype, self.n)) {
+            (Some(place), Some(argument)) => *place = argument,
+            _ => return false,
+        }
         true
     }
 
@@ -166,19 +243,8 @@ impl<'a, const N: usize> SmallCall<'a, N> {
 
     /// Applies the loop to these operands; false if there is none, or an operand is absent. `out` is fresh memory or one of
     /// the operands; it may be one element for all where all operands are scalars.
-    #[inline(never)]
-    pub(crate) fn write(
-        &self,
-        table: &LoopTable,
-        operands: impl Iterator<Item = usize> + Clone,
-        out: Flat<'_>,
-    ) -> bool {
-        self.write_inlined(table, operands, out)
-    }
-
-    /// `write`, as part of the caller.
     #[inline(always)]
-    pub(crate) fn write_inlined(
+    pub(crate) fn write(
         &self,
         table: &LoopTable,
         operands: impl Iterator<Item = usize> + Clone,
@@ -251,13 +317,12 @@ impl<'a, const N: usize> SmallCall<'a, N> {
     /// # Safety
     /// The loop is for the call's dtype, and `out` holds elements of its result: as many as the call, or one if all
     /// operands are scalars.
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn call(&self, f: Loop, operands: impl Iterator<Item = usize>, out: Flat<'_>) -> bool {
         let mut buffers = [const { SmallBuffer::new() }; MAX_SCALARS];
         let mut free = buffers.iter_mut();
-        let mut call =
-            LoopCall { f, ins: [ptr::null(); N], out: out.ptr, n: out.n, params: &self.params };
-        for (place, k) in call.ins.iter_mut().zip(operands) {
+        let mut ins = [ptr::null(); MAX_OPERANDS];
+        for (place, k) in ins.iter_mut().zip(operands) {
             *place = match self.arguments.get(k) {
                 Some(&Argument::Elements(elements)) => elements,
                 Some(Argument::Scalar(word)) if out.n == 1 => ptr::from_ref(word).cast(),
@@ -269,18 +334,23 @@ impl<'a, const N: usize> SmallCall<'a, N> {
             };
         }
         // SAFETY: every pointer addresses `n` elements of the loop's dtype: in live storage, in `self`, or in a buffer.
-        unsafe { call.run() };
+        unsafe { LoopCall { f, ins, out: out.ptr, n: out.n, params: &self.params }.run() };
         true
     }
 }
 
 /// `where` on a few elements; returns false if it does not fit. The output is fresh, and scalars are converted to its dtype.
 pub(crate) fn select_flat(mask: Flat<'_>, [a, b]: [FlatOperand<'_>; 2], out: Flat<'_>) -> bool {
-    let Some(mut call) = SmallCall::<3>::new(out.dtype, out.n) else { return false };
-    if mask.dtype != DType::Bool || mask.n != out.n || !call.set(1, a) || !call.set(2, b) {
+    let (n, size) = (out.n, out.dtype.size());
+    if mask.dtype != DType::Bool || mask.n != n || n > SMALL_CALL_ELEMENTS || observer::is_active()
+    {
         return false;
     }
-    call.arguments[0] = Argument::Elements(mask.ptr);
+    let Some(a) = Argument::of(a, out.dtype, n) else { return false };
+    let Some(b) = Argument::of(b, out.dtype, n) else { return false };
+    let (mut x, mut y) = (SmallBuffer::new(), SmallBuffer::new());
+    let ins = [mask.ptr.cast_const(), a.address(size, n, &mut x), b.address(size, n, &mut y)];
     // SAFETY: the operands are a mask and elements of the output's dtype, as many as it has.
-    unsafe { call.call(where_loop(out.dtype.size()), 0..3, out) }
+    unsafe { LoopCall { f: where_loop(size), ins, out: out.ptr, n, params: &[] }.run() };
+    true
 }

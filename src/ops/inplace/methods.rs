@@ -11,7 +11,7 @@ use crate::array::observer;
 use crate::error::{Error, Result};
 use crate::graph::{self, FORWARD, INFERENCE, Mode, TRANSFORM};
 use crate::kernels;
-use crate::kernels::elementwise::{self, MAX_OPERANDS};
+use crate::kernels::elementwise;
 use crate::ops::core::broadcast::{astype, broadcast_to, cast_with_warnings};
 use crate::ops::core::elementwise::{Elementwise, OperandRef, binary_operands};
 use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
@@ -315,8 +315,7 @@ pub(super) fn compute_in_place(
         guard(&inputs, dtype, params)?;
     }
     let writing = x.before_write(name)?;
-    let small = |out| op.run_flat::<MAX_OPERANDS>(&inputs, dtype, out, params);
-    let done = x.flat().is_some_and(small);
+    let done = x.flat().is_some_and(|out| op.run_flat(&inputs, dtype, out, params));
     if !done {
         let ins: SmallVec<[_; 3]> = inputs.iter().map(|operand| operand.input()).collect();
         elementwise::apply(op.forward, &ins, x.shared_view_mut(), params);

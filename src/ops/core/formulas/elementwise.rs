@@ -6,7 +6,7 @@ use crate::array::{Layout, Storage, observer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, SmallCall, apply};
+use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, apply};
 use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
@@ -37,8 +37,8 @@ impl<'a> From<&'a Operand> for OperandRef<'a> {
 
 impl<'a> OperandRef<'a> {
     /// The number of elements.
-    #[inline]
     #[cfg(feature = "python")]
+    #[inline]
     pub(crate) fn size(self) -> usize {
         self.tensor().map_or(1, Tensor::size)
     }
@@ -218,8 +218,11 @@ impl Elementwise {
         } else {
             Tensor::empty(layout.dims(), out_dtype)?
         };
-        let target = Flat::run(out.storage(), (0, layout.numel()), out_dtype);
-        if !target.is_some_and(|out| self.run_flat::<N>(&operands, dtype, out, params)) {
+        let computed = match Flat::run(out.storage(), (0, layout.numel()), out_dtype) {
+            Some(target) => self.run_flat(&operands, dtype, target, params),
+            None => false,
+        };
+        if !computed {
             apply(self.forward, &operands.map(OperandRef::input), out.view_mut(), params);
         }
         let tensors = || operands.iter().filter_map(|operand| operand.tensor());
@@ -257,24 +260,24 @@ impl Elementwise {
         Ok(None)
     }
 
-    /// Fast path for few contiguous elements of one dtype, without a loop plan; returns whether it applied. There are at most
-    /// `N` operands.
+    /// Fast path for few contiguous elements of one dtype, without a loop plan; returns whether it applied.
     #[inline(always)]
-    pub(in crate::ops) fn run_flat<const N: usize>(
+    pub(in crate::ops) fn run_flat(
         &self,
         operands: &[OperandRef<'_>],
         dtype: DType,
         out: Flat<'_>,
         params: &[f64],
     ) -> bool {
-        let Some(mut call) = SmallCall::<N>::new(dtype, out.len()) else { return false };
-        for (k, operand) in operands.iter().enumerate() {
-            if !operand.flat(out.len()).is_some_and(|flat| call.set(k, flat)) {
-                return false;
-            }
+        let n = out.len();
+        if operands.len() > 3 {
+            return false;
         }
-        let params_fit = params.iter().enumerate().all(|(k, &param)| call.set_param(k, param));
-        params_fit && call.write_inlined(self.forward, 0..operands.len(), out)
+        let Some(flat_loop) = self.forward.flat_loop(dtype) else { return false };
+        let Some(a) = flat_at(operands, 0, n) else { return false };
+        let Some(b) = flat_at(operands, 1, n) else { return false };
+        let Some(c) = flat_at(operands, 2, n) else { return false };
+        flat_loop.apply([a, b, c], out, params)
     }
 
     #[inline]
@@ -310,6 +313,15 @@ impl Elementwise {
             saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
         })?;
         Ok(Edge::new(node, 0))
+    }
+}
+
+/// Operand `k` of a small contiguous call on `n` elements, if there are so many; None if it does not fit.
+#[inline(always)]
+fn flat_at<'a>(operands: &[OperandRef<'a>], k: usize, n: usize) -> Option<Option<FlatOperand<'a>>> {
+    match operands.get(k) {
+        Some(operand) => operand.flat(n).map(Some),
+        None => Some(None),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::array::{Storage, observer};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Mode;
-use crate::kernels::elementwise::Flat;
+use crate::kernels::elementwise::{Flat, FlatOperand, SMALL_CALL_ELEMENTS};
 use crate::ops::core::elementwise::{Elementwise, OperandRef};
 use crate::tensor::{Edge, Tensor};
 
@@ -26,24 +26,54 @@ impl Elementwise {
         result: &mut Option<Tensor>,
     ) -> Result<()> {
         let (n, dtype, layout) = (like.size(), like.dtype(), like.layout());
-        let alike = |x: &Tensor| x.layout().same_dims(layout);
-        let tensors = || operands.iter().filter_map(|operand| operand.tensor());
         let suits = matches!(dtype, DType::F64 | DType::F32) && layout.is_inline_contiguous();
-        if !suits || self.guard.is_some() || observer::is_active() || !tensors().all(alike) {
+        if !suits || n > SMALL_CALL_ELEMENTS || self.guard.is_some() || observer::is_active() {
             return Ok(());
         }
-        let out_dtype = self.forward.result(dtype);
-        let storage = Storage::alloc(n * out_dtype.size())?;
-        let target = Flat::run(&storage, (0, n), out_dtype);
-        if !target.is_some_and(|target| self.run_flat::<N>(&operands, dtype, target, &[])) {
+        let Some(a) = small_operand(operands.first(), like, n) else { return Ok(()) };
+        let Some(b) = small_operand(operands.get(1), like, n) else { return Ok(()) };
+        let Some(float_loop) = self.forward.flat_loop(dtype) else { return Ok(()) };
+        let storage = Storage::alloc(n * float_loop.result.size())?;
+        let Some(target) = Flat::run(&storage, (0, n), float_loop.result) else { return Ok(()) };
+        if !float_loop.apply([a, b, None], target, &[]) {
             return Ok(());
         }
-        let out = result.insert(Tensor::assemble(storage, layout.compacted(), out_dtype, None));
-        if mode.plain_results() && tensors().all(Tensor::is_plain) {
+        let layout = layout.compacted();
+        let out = result.insert(Tensor::assemble(storage, layout, float_loop.result, None));
+        if mode.plain_results() && is_plain(operands.first()) && is_plain(operands.get(1)) {
             return Ok(());
         }
         let edge = self.record_or_note(&operands, out, &[], mode);
         attach(edge, result)
+    }
+}
+
+/// An operand as the loop reads it, if there is one; None if it is no scalar and has not dtype and dims of `like` in
+/// contiguous memory.
+#[inline(always)]
+fn small_operand<'a>(
+    operand: Option<&OperandRef<'a>>,
+    like: &Tensor,
+    n: usize,
+) -> Option<Option<FlatOperand<'a>>> {
+    let x = match operand {
+        Some(OperandRef::Tensor(x)) => *x,
+        Some(scalar) => return scalar.flat(n).map(Some),
+        None => return Some(None),
+    };
+    let (layout, dtype) = (x.layout(), x.dtype());
+    if dtype != like.dtype() || !layout.is_contiguous() || !layout.same_dims(like.layout()) {
+        return None;
+    }
+    let flat = Flat::run(x.storage(), (layout.offset(), n), dtype)?;
+    Some(Some(FlatOperand::Elements(flat)))
+}
+
+#[inline(always)]
+fn is_plain(operand: Option<&OperandRef<'_>>) -> bool {
+    match operand {
+        Some(OperandRef::Tensor(x)) => x.is_plain(),
+        _ => true,
     }
 }
 
