@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn plans_are_made_once_and_the_oldest_are_evicted() {
         static CACHE: PlanCache = PlanCache::new();
-        let get = |n: usize| *CACHE.get((n, 0), || Arc::new(n));
+        let get = |n: usize| *CACHE.get::<usize>((n, 0), || Arc::new(n));
         assert_eq!(get(5), 5);
-        assert_eq!(*CACHE.get((5, 0), || unreachable!()), 5);
-        assert_eq!(*CACHE.get((5, 1), || Arc::new(7)), 7);
-        assert_eq!(*CACHE.get((5, 0), || Arc::new(5_u8)), 5_u8);
+        assert_eq!(*CACHE.get::<usize>((5, 0), || unreachable!()), 5);
+        assert_eq!(*CACHE.get::<usize>((5, 1), || Arc::new(7)), 7);
+        assert_eq!(*CACHE.get::<u8>((5, 0), || Arc::new(9)), 9);
         (6..6 + MAX_PLANS).for_each(|n| assert_eq!(get(n), n));
-        assert_eq!(*CACHE.get((5, 0), || Arc::new(8)), 8);
+        assert_eq!(*CACHE.get::<usize>((5, 0), || Arc::new(8)), 8);
         get(MAX_POINTS + 1);
         assert_eq!(CACHE.lock().len(), 1);
     }
