@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
 from ferrograd._dispatch.on_arrays import detached
-from ferrograd._tensor.pytree import kept
+from ferrograd._tensor.pytree import copy_arrays
 from ferrograd._tensor.sequences import listed
 from ferrograd._tensor.vector_space import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
@@ -198,9 +198,9 @@ class _Call(Function):
         tensors = [a for a in args if isinstance(a, Tensor)]
         ctx.save_for_backward(*tensors, *outs)
         if any(ctx.needs_input_grad):
-            bound = _Bound(bound.primitive, kept(bound.kwargs))
+            bound = _Bound(bound.primitive, copy_arrays(bound.kwargs))
         ctx.bound = bound
-        ctx.args = tuple(None if isinstance(a, Tensor) else kept(a) for a in args)
+        ctx.args = tuple(None if isinstance(a, Tensor) else copy_arrays(a) for a in args)
         ctx.places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
         ctx.several = type(out) if several else None
         return outs if several else outs[0]

@@ -81,7 +81,7 @@ functions! {
     differentiable_program: _record_joint;
     call_signature: _split_call;
     control_flow: _scan, _while_loop, _switch;
-    tree_object: _flatten;
+    tree_object: _flatten, _check_depth;
     fast_grad: _traced_call;
     safetensors: _safetensors_header, _safetensors_write;
 }

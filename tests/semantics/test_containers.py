@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd._tensor.pytree import DEEPEST, LEAF, Tree, flatten, tensors_in
+from ferrograd._tensor.pytree import LEAF, MAX_DEPTH, Tree, flatten, tensors_in
 
 
 class Pair(NamedTuple):
@@ -121,7 +121,7 @@ def test_leaves_are_taken_from_an_iterator_as_needed() -> None:
 
 def test_nesting_is_limited() -> None:
     value: Any = 1.0
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         value = [value]
     assert flatten(value)[0] == [1.0]
     with pytest.raises(fg.errors.ShapeError, match="nested more than 64 levels"):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor
-from ferrograd._tensor.pytree import DEEPEST, Tree, flatten
+from ferrograd._tensor.pytree import MAX_DEPTH, Tree, flatten
 from ferrograd.errors import ArgumentTypeError
 
 #: The codes of dtypes in a file.
@@ -143,8 +143,8 @@ def decoded(text: str, tensor: Callable[[str, str, bool], Any]) -> Any:
 
 
 def _made(coded: Any, tensor: Callable[[str, str, bool], Any], depth: int) -> Any:
-    if depth > DEEPEST + 1:
-        raise ValueError(f"its containers are nested more than {DEEPEST} levels deep")
+    if depth > MAX_DEPTH + 1:
+        raise ValueError(f"its containers are nested more than {MAX_DEPTH} levels deep")
     if isinstance(coded, list):
         return [_made(each, tensor, depth + 1) for each in coded]
     if not isinstance(coded, dict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import Tensor, tensor
-from ferrograd._tensor.pytree import check_depth, items
+from ferrograd._tensor.pytree import check_depth, sequence_items
 
 
 def holds_tensor(value: Any, depth: int = 0) -> bool:
@@ -13,7 +13,7 @@ def holds_tensor(value: Any, depth: int = 0) -> bool:
     if not isinstance(value, list | tuple):
         return isinstance(value, Tensor)
     check_depth(value, depth)
-    return any(holds_tensor(item, depth + 1) for item in items(value))
+    return any(holds_tensor(item, depth + 1) for item in sequence_items(value))
 
 
 def tensor_of(value: Any) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ferrograd._core import Tensor
-from ferrograd._tensor.pytree import items
+from ferrograd._tensor.pytree import sequence_items
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 P = ParamSpec("P")
@@ -149,7 +149,8 @@ def _no_argnums(op: str, argnums: Any, item: Any) -> Exception:
 
 def _no_function(op: str, given: Any) -> Exception:
     tensors = isinstance(given, Tensor) or (
-        isinstance(given, list | tuple) and any(isinstance(g, Tensor) for g in items(given))
+        isinstance(given, list | tuple)
+        and any(isinstance(g, Tensor) for g in sequence_items(given))
     )
     if tensors:
         other = f"fg.{op} transforms a function"

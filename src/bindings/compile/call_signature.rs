@@ -55,10 +55,9 @@ pub(crate) fn _split_call<'py>(
             values.append(input)
         })
     };
-    let structure = Structure::flatten("containers", call.as_any(), &mut add)?;
+    let mut structure = Structure::flatten("containers", call.as_any(), &mut add)?;
     // The signature is kept, and must not keep the arguments.
-    let is_kept = structure.holds_items();
-    let structure = if is_kept { structure.without_items(py)? } else { structure };
+    structure.remove_items(py)?;
     let owned = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| -> PyResult<_> {
         require_hashable(&value)?;
         Ok((StaticLeaf(name.unbind()), StaticLeaf(value.unbind())))

@@ -41,8 +41,7 @@ impl ResultStructure {
                 _ => ResultLeaf::Constant(leaf.unbind()),
             }
         };
-        let tree = tree.get().structure.without_items(py)?;
-        let tree = Py::new(py, PyTree { structure: tree })?;
+        let tree = Py::new(py, tree.get().without_items(py)?)?;
         Ok(ResultStructure { tree, leaves: leaves.iter().map(leaf).collect() })
     }
 

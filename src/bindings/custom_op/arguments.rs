@@ -53,13 +53,14 @@ impl<'py> Arguments<'py> {
             self.arrays.push(arg.as_ptr() as usize);
             return Ok(SlotTree::Leaf(Slot::Array));
         }
-        let tree = find_slots(op, arg, &mut |ob| {
+        let mut tree = find_slots(op, arg, &mut |ob| {
             as_tensor(ob)?;
             self.tensors.push(ob.clone());
             Some(Ok(self.tensors.len() as u32 - 1))
         })?;
         // A node keeps the tree, and must not keep the argument.
-        if tree.holds_items() { tree.without_items(arg.py()) } else { Ok(tree) }
+        tree.remove_items(arg.py())?;
+        Ok(tree)
     }
 
     fn add_keywords(

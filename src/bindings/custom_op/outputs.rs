@@ -51,7 +51,7 @@ impl<'py> Outputs<'py> {
                 None => None,
             })
         };
-        let tree = find_slots(op, returned, &mut |ob| {
+        let mut tree = find_slots(op, returned, &mut |ob| {
             let tensor = to_tensor(ob).transpose()?;
             Some(tensor.map(|tensor| {
                 tensors.push(tensor);
@@ -59,7 +59,7 @@ impl<'py> Outputs<'py> {
             }))
         })?;
         // A node keeps the tree, and must not keep its outputs.
-        let tree = if tree.holds_items() { tree.without_items(returned.py())? } else { tree };
+        tree.remove_items(returned.py())?;
         Ok(Outputs { tensors, tree })
     }
 

@@ -250,20 +250,12 @@ impl Container {
         }
     }
 
-    /// Whether it holds the container that it was made from, and so its items.
-    pub(super) fn holds_items(&self) -> bool {
-        matches!(self, Container::Object(_))
-    }
-
-    /// A copy that holds no items.
-    pub(super) fn without_items(&self, py: Python<'_>) -> PyResult<Container> {
-        Ok(match self {
-            Container::Object(object) => Container::Object(Box::new(ObjectContainer {
-                prototype: object.emptied(py)?.unbind(),
-                ..object.clone_ref(py)
-            })),
-            other => other.clone_ref(py),
-        })
+    /// Lets go of the items of the container that it was made from.
+    pub(super) fn remove_items(&mut self, py: Python<'_>) -> PyResult<()> {
+        if let Container::Object(object) = self {
+            object.prototype = object.emptied(py)?.unbind();
+        }
+        Ok(())
     }
 
     pub(super) fn clone_ref(&self, py: Python<'_>) -> Container {

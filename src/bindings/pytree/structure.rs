@@ -140,14 +140,11 @@ impl<L> Structure<L> {
         }
     }
 
-    /// Whether it holds items of the value that it was made from.
-    pub(crate) fn holds_items(&self) -> bool {
-        match self {
-            Structure::Node(node) => {
-                node.container.holds_items() || node.children.iter().any(Structure::holds_items)
-            }
-            _ => false,
-        }
+    /// Lets go of the items of the value that it was made from, which some containers are copies of.
+    pub(crate) fn remove_items(&mut self, py: Python<'_>) -> PyResult<()> {
+        let Structure::Node(node) = self else { return Ok(()) };
+        node.container.remove_items(py)?;
+        node.children.iter_mut().try_for_each(|child| child.remove_items(py))
     }
 
     /// Visits the Python objects that the structure owns.
@@ -204,16 +201,6 @@ impl<L: Clone> Structure<L> {
                 children: node.children.iter().map(|child| child.clone_ref(py)).collect(),
             })),
         }
-    }
-
-    /// The same without items of the value that it was made from, which some containers are copies of.
-    pub(crate) fn without_items(&self, py: Python<'_>) -> PyResult<Structure<L>> {
-        let Structure::Node(node) = self else { return Ok(self.clone_ref(py)) };
-        let children = node.children.iter().map(|child| child.without_items(py));
-        Ok(Structure::Node(Box::new(Node {
-            container: node.container.without_items(py)?,
-            children: children.collect::<PyResult<_>>()?,
-        })))
     }
 }
 

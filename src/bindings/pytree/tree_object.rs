@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::bindings::call::sequence::{MAX_DEPTH, check_depth};
 use crate::bindings::errors::bad_value;
 use crate::bindings::pytree::Structure;
 use crate::bindings::pytree::container::Container;
@@ -25,8 +26,18 @@ pub(crate) fn _flatten<'py>(value: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, P
     Ok((leaves, PyTree { structure }))
 }
 
+/// Refuses a container that stands inside `depth` others, if these are too many.
+#[pyfunction]
+pub(crate) fn _check_depth(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+    check_depth("containers", value, depth + 1)
+}
+
 #[pymethods]
 impl PyTree {
+    /// The most containers inside each other.
+    #[classattr]
+    const MAX_DEPTH: usize = MAX_DEPTH;
+
     /// A tuple of values of these structures.
     #[staticmethod]
     fn of_tuple(py: Python<'_>, trees: Vec<PyRef<'_, PyTree>>) -> PyTree {
@@ -43,12 +54,10 @@ impl PyTree {
     }
 
     /// The same without items of the value that it was made from: some containers are made as copies of it.
-    fn without_items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
-        let structure = &slf.get().structure;
-        if !structure.holds_items() {
-            return Ok(slf.clone());
-        }
-        Bound::new(slf.py(), PyTree { structure: structure.without_items(slf.py())? })
+    pub(crate) fn without_items(&self, py: Python<'_>) -> PyResult<PyTree> {
+        let mut structure = self.structure.clone_ref(py);
+        structure.remove_items(py)?;
+        Ok(PyTree { structure })
     }
 
     /// Whether the value is a leaf itself.

@@ -14,7 +14,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._tensor.checkpoint import run as checkpointed
-from ferrograd._tensor.pytree import owned
+from ferrograd._tensor.pytree import clone_leaves
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval, isbox
@@ -177,7 +177,7 @@ def _replaced(
     The last step may end after the time of a terminal event. Later computations, by a checkpoint or
     between the steps, use the values that the solver used.
     """
-    args, y, span, t_eval = owned((args, y, span, t_eval))
+    args, y, span, t_eval = clone_leaves((args, y, span, t_eval))
     ended, knots = numpy.asarray(found.t), numpy.asarray(found.t)
     if found.sol is not None:
         last = found.sol.interpolants
