@@ -4,7 +4,9 @@
 //! Invariant: columns of a matrix are contiguous, those of a view are too, `stride` elements apart.
 
 use std::marker::PhantomData;
-use std::ops::{Add, AddAssign, Bound, Index, IndexMut, MulAssign, Range, RangeBounds, Sub};
+use std::ops::{
+    Add, AddAssign, Bound, Index, IndexMut, MulAssign, Range, RangeBounds, Sub, SubAssign,
+};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::scalar::{Field, Real};
@@ -179,6 +181,13 @@ impl<T: Copy> Matrix<T> {
         Matrix { elements, rows: self.rows, columns: self.columns }
     }
 
+    /// Updates every element with that of a matrix of the same shape.
+    #[inline]
+    fn zip_apply(&mut self, other: &Matrix<T>, update: impl Fn(&mut T, T)) {
+        assert!(self.shape() == other.shape(), "the shapes do not agree");
+        self.elements.iter_mut().zip(&other.elements).for_each(|(x, y)| update(x, *y));
+    }
+
     pub(super) fn transpose(&self) -> Matrix<T> {
         self.as_view().transpose_map(|x| x)
     }
@@ -299,28 +308,33 @@ impl<T> IndexMut<(usize, usize)> for Matrix<T> {
     }
 }
 
-/// Writes `a op b`, element by element, into the memory of `a`.
-macro_rules! elementwise {
-    ($($trait:ident $method:ident $op:tt;)*) => {$(
-        impl<T: Field> $trait<&Matrix<T>> for Matrix<T> {
-            type Output = Matrix<T>;
-            fn $method(mut self, other: &Matrix<T>) -> Matrix<T> {
-                assert!(self.shape() == other.shape(), "the shapes do not agree");
-                self.elements.iter_mut().zip(&other.elements).for_each(|(x, y)| *x $op *y);
-                self
-            }
-        }
-    )*};
-}
-elementwise! {
-    Add add +=;
-    Sub sub -=;
-}
-
 impl<T: Field> AddAssign<&Matrix<T>> for Matrix<T> {
     fn add_assign(&mut self, other: &Matrix<T>) {
-        assert!(self.shape() == other.shape(), "the shapes do not agree");
-        self.elements.iter_mut().zip(&other.elements).for_each(|(x, y)| *x += *y);
+        self.zip_apply(other, |x, y| *x += y);
+    }
+}
+
+impl<T: Field> SubAssign<&Matrix<T>> for Matrix<T> {
+    fn sub_assign(&mut self, other: &Matrix<T>) {
+        self.zip_apply(other, |x, y| *x -= y);
+    }
+}
+
+impl<T: Field> Add<&Matrix<T>> for Matrix<T> {
+    type Output = Matrix<T>;
+
+    fn add(mut self, other: &Matrix<T>) -> Matrix<T> {
+        self += other;
+        self
+    }
+}
+
+impl<T: Field> Sub<&Matrix<T>> for Matrix<T> {
+    type Output = Matrix<T>;
+
+    fn sub(mut self, other: &Matrix<T>) -> Matrix<T> {
+        self -= other;
+        self
     }
 }
 
