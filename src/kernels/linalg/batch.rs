@@ -1,4 +1,5 @@
-//! Stacks of matrices: load and store one item, map a function over all of them, in parallel.
+//! Stacks of matrices: load and store one item, map a function over all of them, in parallel, and
+//! say which one had no answer.
 //!
 //! Invariant: items are independent, so any split over threads gives the same result.
 
@@ -9,6 +10,8 @@ use super::batched_small::{F64x4, LANES, LaneMatrix, MAX_SIDE, Mask, ZERO_MATRIX
 use super::matrix::Matrix;
 use super::scalar::Field;
 use crate::dtype::{DType, Element};
+use crate::error::{Error, Result};
+use crate::kernels::launch::Outcome;
 use crate::kernels::view::{View, ViewMut};
 use crate::threads::parallel_for;
 
@@ -306,5 +309,36 @@ fn run_in_blocks(
     match failed.into_inner() {
         usize::MAX => Ok(()),
         index => Err(index),
+    }
+}
+
+/// A kernel whose error is the index of the matrix of a stack for which it failed.
+impl Outcome for Result<(), usize> {
+    fn outcome(self, name: &'static str, reads: &[View<'_>]) -> Result<()> {
+        self.map_err(|index| {
+            let singular = ("is singular", "use pinv or lstsq, or add a multiple of the identity");
+            let (op, (is, remedy)) = match name {
+                "inverse" => ("inv", singular),
+                "solve" => (name, singular),
+                "cholesky" => (
+                    name,
+                    (
+                        "is not positive definite",
+                        "check its symmetry, or add a multiple of the identity",
+                    ),
+                ),
+                _ => (
+                    name,
+                    (
+                        "has no answer: it holds NaN or infinity, or an iteration did not converge",
+                        "check where the values come from",
+                    ),
+                ),
+            };
+            let one = reads.first().is_none_or(|read| read.dims.len() <= 2);
+            let which =
+                if one { "the matrix".into() } else { format!("matrix {index} of the stack") };
+            Box::new(Error::Matrix { op: op.into(), what: format!("{which} {is}"), remedy })
+        })
     }
 }

@@ -1,8 +1,8 @@
 //! Linear algebra of stacks of matrices: factorisations, eigenvalues, SVD, solvers and matrix
 //! functions.
 //!
-//! Failures are returned as the index of the item; the callers turn them into errors. Invariant:
-//! items are independent, so any split over threads gives the same result.
+//! Failures are returned as the index of the item, and `batch` makes errors of them. Invariant: items
+//! are independent, so any split over threads gives the same result.
 
 // Loops index elements by row and column, as the algorithms are written.
 mod batch;
@@ -11,7 +11,6 @@ mod batched_small;
 mod cofactor;
 mod divide_conquer;
 mod factor;
-mod failure;
 mod gemv;
 mod golub_kahan;
 mod hermitian_eigen;
