@@ -8,10 +8,10 @@ use super::super::view::{View, ViewMut};
 use super::batch::{Stack, for_each_grouped};
 use super::batched_small;
 use super::factor::decompose;
-use super::golub_kahan::Svd;
 use super::lu::Lu;
 use super::matrix::Matrix;
 use super::scalar::{Double, with_double};
+use super::svd::Svd;
 use super::triangular_solve;
 
 /// Condition number above which the inverse is not used. At this bound the relative error is

@@ -9,10 +9,9 @@ use super::super::view::{View, ViewMut};
 use super::batch::{Stack, for_each_grouped, for_each_item};
 use super::batched_small;
 use super::gemv::add_times;
-use super::golub_kahan;
-use super::golub_kahan::{Svd, phase_correction};
 use super::matrix::Matrix;
 use super::scalar::{Double, Field, Real, max_abs, subtract, with_double, with_field};
+use super::svd::{self, Svd, phase_correction};
 use super::{hermitian_eigen, householder_qr};
 
 /// The power of two that scales all elements to magnitudes of about 1 at most; `None` for NaN and
@@ -181,7 +180,7 @@ fn complete_basis_of<T: Field>(u: View, out: ViewMut) {
 /// SVD with descending values; `None` for NaN and infinity, or without convergence.
 pub(super) fn decompose<T: Double>(a: Matrix<T>) -> Option<Svd<T>> {
     let unit = power_of_two_scale(&a)?;
-    let mut found = golub_kahan::decompose(&divide_by(a, unit))?;
+    let mut found = svd::decompose(&divide_by(a, unit))?;
     found.s.iter_mut().for_each(|s| *s *= unit);
     Some(found)
 }
@@ -225,7 +224,7 @@ fn singular_values_of<T: Double>(a: View, s: ViewMut) -> Result<(), usize> {
     for_each_grouped::<T>(&[&a], 4 * a.rows * a.columns * s.rows, small, |index| {
         let matrix = a.load::<T>(index);
         let Some(unit) = power_of_two_scale(&matrix) else { return false };
-        let Some(found) = golub_kahan::values(divide_by(matrix, unit)) else { return false };
+        let Some(found) = svd::values(divide_by(matrix, unit)) else { return false };
         s.store(index, |i, _| found[i] * unit);
         true
     })

@@ -2,9 +2,10 @@
 //!
 //! Tridiagonalisation, then divide and conquer. Invariant: values ascend, and vectors are orthonormal to rounding.
 
-use super::divide_conquer::{merge, tridiagonal};
+use super::divide_conquer::merge;
 use super::matrix::Matrix;
 use super::scalar::Double;
+use super::tridiagonal;
 
 /// Clears the upper triangle and the imaginary part of the diagonal.
 pub(super) fn clear_upper<T: Double>(a: &mut Matrix<T>) {

@@ -8,11 +8,13 @@
 mod batch;
 #[allow(clippy::needless_range_loop)]
 mod batched_small;
+mod bidiagonal;
+mod bidiagonal_qr;
 mod cofactor;
 mod divide_conquer;
+mod dqds;
 mod factor;
 mod gemv;
-mod golub_kahan;
 mod hermitian_eigen;
 mod householder_qr;
 mod lu;
@@ -23,10 +25,12 @@ mod real_schur;
 mod scalar;
 mod schur;
 mod solve;
+mod svd;
 #[cfg(test)]
 mod test_rng;
 #[allow(clippy::needless_range_loop)]
 mod triangular_solve;
+mod tridiagonal;
 
 pub use cofactor::cofactor;
 pub use factor::{cholesky, complete_basis, eigh, qr, qr_upper, singular_values, svd};

@@ -38,7 +38,13 @@ pub(in crate::kernels::linalg) struct BidiagonalSvd {
 }
 
 /// Rotates columns `first < second`: `c x - s y` and `s x + c y`.
-pub(super) fn rotate_columns(z: &mut Matrix<f64>, first: usize, second: usize, c: f64, s: f64) {
+pub(in crate::kernels::linalg) fn rotate_columns(
+    z: &mut Matrix<f64>,
+    first: usize,
+    second: usize,
+    c: f64,
+    s: f64,
+) {
     let n = z.nrows();
     let (left, right) = z.as_mut_slice().split_at_mut(second * n);
     rotate(&mut left[first * n..(first + 1) * n], &mut right[..n], c, s);
@@ -96,7 +102,7 @@ fn iterate(d: &mut [f64], e: &mut [f64], z: &mut Matrix<f64>) -> bool {
 }
 
 /// The order in which values rise.
-pub(super) fn ascending_order(values: &[f64]) -> Vec<usize> {
+pub(in crate::kernels::linalg) fn ascending_order(values: &[f64]) -> Vec<usize> {
     argsort_by(values.len(), &|i, k| values[i].total_cmp(&values[k]))
 }
 

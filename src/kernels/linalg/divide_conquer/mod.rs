@@ -1,11 +1,7 @@
-//! Reductions to tridiagonal and bidiagonal form, and divide and conquer for their values and
-//! vectors.
+//! Divide and conquer for eigenvalues and vectors of tridiagonal matrices, and for singular values
+//! and vectors of bidiagonal ones.
 //!
 //! Invariant: vectors are orthonormal to rounding.
 
-pub(super) mod bidiagonal;
-pub(super) mod bidiagonal_qr;
-pub(super) mod dqds;
 pub(super) mod merge;
 mod secular;
-pub(super) mod tridiagonal;

@@ -6,20 +6,18 @@
 //! Source: LAPACK's `latrd` and `hetrd` (Dongarra, Sorensen and Hammarling, J. Comput. Appl. Math.
 //! 27, 1989).
 
-use crate::kernels::linalg::gemv::{
-    Pending, hermitian_times, subtract_times_adjoint, subtract_times_row,
-};
-use crate::kernels::linalg::householder_qr::{PANEL_COLUMNS, Reflections, make_reflector};
-use crate::kernels::linalg::matrix::{Matrix, MatrixMut};
-use crate::kernels::linalg::scalar::{Double, dot, subtract};
+use super::gemv::{Pending, hermitian_times, subtract_times_adjoint, subtract_times_row};
+use super::householder_qr::{PANEL_COLUMNS, Reflections, make_reflector};
+use super::matrix::{Matrix, MatrixMut};
+use super::scalar::{Double, dot, subtract};
 
 /// Rows up to which the update of a column is fused with the product of the next one.
 const MAX_ROWS_UNBLOCKED: usize = 256;
 
 /// The diagonals, and the Householder vectors below them.
-pub(in crate::kernels::linalg) struct Tridiagonal<T: Double> {
-    pub(in crate::kernels::linalg) diagonal: Vec<f64>,
-    pub(in crate::kernels::linalg) subdiagonal: Vec<f64>,
+pub(super) struct Tridiagonal<T: Double> {
+    pub(super) diagonal: Vec<f64>,
+    pub(super) subdiagonal: Vec<f64>,
     reflectors: Matrix<T>,
     taus: Vec<T>,
 }
@@ -41,7 +39,7 @@ fn to_update_vector<T: Double>(w: &mut [T], reflector: &[T], tau: T) {
 
 impl<T: Double> Tridiagonal<T> {
     /// The product of the reflectors.
-    pub(in crate::kernels::linalg) fn q(&self) -> Reflections<T> {
+    pub(super) fn q(&self) -> Reflections<T> {
         Reflections::of(&self.reflectors, 1, &self.taus)
     }
 
@@ -127,7 +125,7 @@ impl<T: Double> Panel<T> {
 }
 
 /// Reduces the Hermitian matrix with this lower triangle.
-pub(in crate::kernels::linalg) fn reduce<T: Double>(a: Matrix<T>) -> Tridiagonal<T> {
+pub(super) fn reduce<T: Double>(a: Matrix<T>) -> Tridiagonal<T> {
     let n = a.nrows();
     let (diagonal, subdiagonal) = (Vec::with_capacity(n), Vec::with_capacity(n));
     let mut form =

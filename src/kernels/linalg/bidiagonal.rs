@@ -8,23 +8,21 @@
 //! 27, 1989); Howell, Demmel, Fulton, Hammarling and Marmol, ACM Trans. Math. Softw. 34 (2008), for
 //! the single pass.
 
-use crate::kernels::linalg::gemv::{
+use super::gemv::{
     AdjointOutput, Pending, fused_gemv_pair, subtract_times_adjoint, subtract_times_row,
 };
-use crate::kernels::linalg::householder_qr::{
-    PANEL_COLUMNS, Reflections, make_reflector, reciprocal,
-};
-use crate::kernels::linalg::matrix::{Matrix, MatrixMut};
-use crate::kernels::linalg::scalar::{Double, dot, subtract};
+use super::householder_qr::{PANEL_COLUMNS, Reflections, make_reflector, reciprocal};
+use super::matrix::{Matrix, MatrixMut};
+use super::scalar::{Double, dot, subtract};
 
 /// Rows up to which the update of a step is fused with the products of the next step.
 const MAX_ROWS_UNBLOCKED: usize = 256;
 
 /// The diagonals, and the Householder vectors: of the left reflectors from the diagonal on, of the
 /// right ones below it.
-pub(in crate::kernels::linalg) struct Bidiagonal<T: Double> {
-    pub(in crate::kernels::linalg) diagonal: Vec<f64>,
-    pub(in crate::kernels::linalg) above: Vec<f64>,
+pub(super) struct Bidiagonal<T: Double> {
+    pub(super) diagonal: Vec<f64>,
+    pub(super) above: Vec<f64>,
     reflectors: [Matrix<T>; 2],
     taus: [Vec<T>; 2],
 }
@@ -40,12 +38,12 @@ struct Panel<T: Double> {
 
 impl<T: Double> Bidiagonal<T> {
     /// The product of the left reflectors.
-    pub(in crate::kernels::linalg) fn q(&self) -> Reflections<T> {
+    pub(super) fn q(&self) -> Reflections<T> {
         Reflections::of(&self.reflectors[0], 0, &self.taus[0])
     }
 
     /// The product of the right reflectors.
-    pub(in crate::kernels::linalg) fn p(&self) -> Reflections<T> {
+    pub(super) fn p(&self) -> Reflections<T> {
         Reflections::of(&self.reflectors[1], 1, &self.taus[1])
     }
 
@@ -148,7 +146,7 @@ impl<T: Double> Bidiagonal<T> {
 }
 
 /// Reduces a square matrix to bidiagonal form.
-pub(in crate::kernels::linalg) fn reduce<T: Double>(a: Matrix<T>) -> Bidiagonal<T> {
+pub(super) fn reduce<T: Double>(a: Matrix<T>) -> Bidiagonal<T> {
     let n = a.nrows();
     let [diagonal, above] = [(); 2].map(|()| Vec::with_capacity(n));
     let taus = [(); 2].map(|()| Vec::with_capacity(n));

@@ -198,7 +198,7 @@ impl Squares {
 
 /// Unsorted singular values of an upper bidiagonal matrix with elements of about 1; `None` without
 /// convergence.
-pub(in crate::kernels::linalg) fn values(diagonal: &[f64], above: &[f64]) -> Option<Vec<f64>> {
+pub(super) fn values(diagonal: &[f64], above: &[f64]) -> Option<Vec<f64>> {
     let square = |x: &[f64]| x.iter().map(|x| x * x).collect::<Vec<f64>>();
     let (q, e) = (square(diagonal), square(above));
     let (n, next) = (q.len(), (q.clone(), e.clone()));

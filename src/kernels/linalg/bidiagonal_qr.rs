@@ -1,11 +1,12 @@
-//! Singular values and vectors of small bidiagonal matrices by the implicitly shifted QR iteration.
+//! Singular values and vectors of small bidiagonal matrices by the implicitly shifted QR iteration
+//! (LAPACK's `bdsqr`).
 //!
 //! Invariant: vectors are orthonormal to rounding, and values ascend.
 //!
 //! Source: Golub and Van Loan, Matrix Computations, 8.6 (Golub and Reinsch's algorithm).
 
-use super::merge::{BidiagonalSvd, ascending_order, rotate_columns};
-use crate::kernels::linalg::matrix::Matrix;
+use super::divide_conquer::merge::{BidiagonalSvd, ascending_order, rotate_columns};
+use super::matrix::Matrix;
 
 /// Most steps per value.
 const MAX_STEPS: usize = 60;
@@ -129,7 +130,7 @@ impl Iteration {
 
 /// Singular values and vectors of the square bidiagonal matrix with this diagonal and
 /// superdiagonal, whose elements are of about 1 at most; `None` without convergence.
-pub(in crate::kernels::linalg) fn svd(diagonal: &[f64], above: &[f64]) -> Option<BidiagonalSvd> {
+pub(super) fn svd(diagonal: &[f64], above: &[f64]) -> Option<BidiagonalSvd> {
     let n = diagonal.len();
     let most = diagonal.iter().chain(above).fold(0.0f64, |most, x| most.max(x.abs()));
     let [left, right] = [(); 2].map(|()| Matrix::identity(n, n));

@@ -6,16 +6,12 @@
 //! Invariant: vectors are orthonormal and values descend, to rounding; signs depend continuously on
 //! the matrix.
 
-use super::divide_conquer::bidiagonal;
-use super::divide_conquer::bidiagonal::Bidiagonal;
-use super::divide_conquer::bidiagonal_qr;
-use super::divide_conquer::dqds;
-use super::divide_conquer::merge;
-use super::divide_conquer::merge::BidiagonalSvd;
+use super::bidiagonal::{self, Bidiagonal};
+use super::divide_conquer::merge::{self, BidiagonalSvd};
 use super::gemv::adjoint_times;
 use super::matrix::{Matrix, dot_product};
 use super::scalar::{Double, max_abs, product, subtract};
-use super::{hermitian_eigen, householder_qr};
+use super::{bidiagonal_qr, dqds, hermitian_eigen, householder_qr};
 
 /// Smallest side for divide and conquer, whose result is checked on a few vectors only.
 const MIN_DIVIDE_SIDE: usize = 64;
