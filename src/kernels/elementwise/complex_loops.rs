@@ -44,8 +44,8 @@ impl ComplexFormula for Angled {
 /// Elements examined at once for arguments that need `CAREFUL` lanes.
 const CHUNK: usize = 512;
 
-impl<T: ComplexElement, const FMA: bool, const CAREFUL: bool, const NARROW: bool> LaneOf<T>
-    for ComplexLane<FMA, CAREFUL, NARROW>
+impl<T: ComplexElement, const FMA: bool, const CAREFUL: bool, const COMPLEX64: bool> LaneOf<T>
+    for ComplexLane<FMA, CAREFUL, COMPLEX64>
 {
     #[inline(always)]
     fn load(element: T) -> Self {
@@ -83,13 +83,13 @@ unsafe fn any_far<T: ComplexElement, const N: usize>(
     far
 }
 
-/// The loop over all elements. `NARROW`: over complex64. Without FMA all lanes are `CAREFUL`: such machines
+/// The loop over all elements. `COMPLEX64`: the elements are complex64. Without FMA all lanes are `CAREFUL`: such machines
 /// are rare, and one copy of the formula halves the code.
 ///
 /// # Safety
 /// As `Loop`.
 #[inline(always)]
-unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool, const NARROW: bool>(
+unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool, const COMPLEX64: bool>(
     ins: *const *const u8,
     out: *mut u8,
     n: usize,
@@ -105,18 +105,23 @@ unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool, const NA
         let out = out.cast::<T>();
         let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
         if S::CAREFUL_WHEN == CarefulWhen::Never {
-            return span::<ComplexLane<FMA, false, NARROW>, K, T, N, P>(x, out, (0, n), &params);
+            return span::<ComplexLane<FMA, false, COMPLEX64>, K, T, N, P>(x, out, (0, n), &params);
         }
         if !FMA {
-            return span::<ComplexLane<false, true, NARROW>, K, T, N, P>(x, out, (0, n), &params);
+            return span::<ComplexLane<false, true, COMPLEX64>, K, T, N, P>(
+                x,
+                out,
+                (0, n),
+                &params,
+            );
         }
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + CHUNK));
             if any_far(S::CAREFUL_WHEN == CarefulWhen::Angles, &x, range) {
-                span::<ComplexLane<FMA, true, NARROW>, K, T, N, P>(x, out, range, &params);
+                span::<ComplexLane<FMA, true, COMPLEX64>, K, T, N, P>(x, out, range, &params);
             } else {
-                span::<ComplexLane<FMA, false, NARROW>, K, T, N, P>(x, out, range, &params);
+                span::<ComplexLane<FMA, false, COMPLEX64>, K, T, N, P>(x, out, range, &params);
             }
             start = range.1;
         }
@@ -128,7 +133,7 @@ macro_rules! levels {
         /// # Safety
         /// As `Loop`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
-        unsafe fn $name<K, S, T, const N: usize, const P: usize, const NARROW: bool>(
+        unsafe fn $name<K, S, T, const N: usize, const P: usize, const COMPLEX64: bool>(
             ins: *const *const u8,
             out: *mut u8,
             n: usize,
@@ -139,7 +144,7 @@ macro_rules! levels {
             T: ComplexElement,
         {
             // SAFETY: the same contract.
-            unsafe { map::<K, S, T, N, P, { $fma }, NARROW>(ins, out, n, params) }
+            unsafe { map::<K, S, T, N, P, { $fma }, COMPLEX64>(ins, out, n, params) }
         }
     };
 }
@@ -157,22 +162,26 @@ levels!(only, BASE_FMA);
 use {only as avx2, only as avx512, only as base};
 
 /// Loops of complex128, one per level. AVX-512 uses the AVX2 copies: its own would add 0.2 MB of code.
-pub const fn wide<K: Kernel<N, P>, S: ComplexFormula, const N: usize, const P: usize>()
--> Option<[Loop; 3]> {
-    let widest: LoopFn = avx2::<K, S, Complex128, N, P, false>;
-    Some(Loop::levels([base::<K, S, Complex128, N, P, false>, widest, widest]))
+pub const fn complex128_loops<
+    K: Kernel<N, P>,
+    S: ComplexFormula,
+    const N: usize,
+    const P: usize,
+>() -> Option<[Loop; 3]> {
+    let avx2: LoopFn = avx2::<K, S, Complex128, N, P, false>;
+    Some(Loop::levels([base::<K, S, Complex128, N, P, false>, avx2, avx2]))
 }
 
 /// Loops of complex64, one per level: formulas of sums and products, and the quotient.
-pub const fn narrow<K: Kernel<N, P>, S: ComplexFormula, const N: usize, const P: usize>()
+pub const fn complex64_loops<K: Kernel<N, P>, S: ComplexFormula, const N: usize, const P: usize>()
 -> Option<[Loop; 3]> {
-    let widest: LoopFn = avx2::<K, S, Complex64, N, P, true>;
-    Some(Loop::levels([base::<K, S, Complex64, N, P, true>, widest, widest]))
+    let avx2: LoopFn = avx2::<K, S, Complex64, N, P, true>;
+    Some(Loop::levels([base::<K, S, Complex64, N, P, true>, avx2, avx2]))
 }
 
 /// The AVX-512 loop of complex128 for frequent formulas of sums and products: it takes 0.6 of the time of
 /// AVX2. Those of complex64 are bound by conversions.
-pub const fn widest<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
+pub const fn complex128_avx512_loop<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
     Loop::new(avx512::<K, Ring, Complex128, N, P, false>)
 }
 
@@ -194,6 +203,6 @@ unsafe fn mask<K: Predicate<N>, T: ComplexElement, const N: usize>(
 }
 
 /// The loops of complex128 and complex64 of a formula that yields a mask.
-pub const fn masks<K: Predicate<N>, const N: usize>() -> [Option<[Loop; 3]>; 2] {
+pub const fn mask_loops<K: Predicate<N>, const N: usize>() -> [Option<[Loop; 3]>; 2] {
     [Some([Loop::new(mask::<K, Complex128, N>); 3]), Some([Loop::new(mask::<K, Complex64, N>); 3])]
 }

@@ -123,7 +123,7 @@ impl LoopTable {
 ///   holds all the same); `R` is the scalar type in the formula. Operands and result have one dtype.
 ///   `float -> mask:` and `complex -> mask:` have a boolean result. Without this row the operation takes integers
 ///   and booleans only. Functions called by the formula must be `#[inline(always)]`.
-/// * The attributes, in any order, are the methods of `Attributes`: which arguments need an exact evaluation
+/// * The attributes, in any order, are the methods of `LoopAttributes`: which arguments need an exact evaluation
 ///   (`angles`, `quotients`, `ends`; of complex numbers `ring`, `exponential`), which loops there are (`calls`,
 ///   `memory_bound`, `complex64`, `avx512`).
 /// * `ints: |a, b| formula;` gives loops of int64, int32, uint8 and uint64 (plain Rust on the integer type `T`), and
@@ -258,8 +258,8 @@ macro_rules! loop_table {
         table
     }};
     (@domain $domain:ident $([$($attribute:ident),*])?: |$($x:ident),* $(; $($p:ident),*)?| $body:expr; $($rest:tt)*) => {{
-        const ATTRIBUTES: $crate::kernels::elementwise::Attributes =
-            $crate::kernels::elementwise::Attributes::$domain $($(.$attribute())*)?;
+        const ATTRIBUTES: $crate::kernels::elementwise::LoopAttributes =
+            $crate::kernels::elementwise::LoopAttributes::$domain $($(.$attribute())*)?;
         $crate::loop_table!(@kernel K ATTRIBUTES [$($x)*] [$($($p)*)?] $body);
         let mut table = ATTRIBUTES.table::<K, _, _>();
         table.text = concat!(stringify!($($x),*), " | ", stringify!($body));
@@ -267,8 +267,8 @@ macro_rules! loop_table {
         table
     }};
     (@domain $domain:ident $([$($attribute:ident),*])? -> mask: |$($x:ident),*| $body:expr; $($rest:tt)*) => {{
-        const ATTRIBUTES: $crate::kernels::elementwise::Attributes =
-            $crate::kernels::elementwise::Attributes::$domain $($(.$attribute())*)?;
+        const ATTRIBUTES: $crate::kernels::elementwise::LoopAttributes =
+            $crate::kernels::elementwise::LoopAttributes::$domain $($(.$attribute())*)?;
         $crate::loop_table!(@predicate K [$($x)*] $body);
         let mut table = ATTRIBUTES.mask_table::<K, _>();
         table.text = concat!(stringify!($($x),*), " | ", stringify!($body));

@@ -6,13 +6,13 @@
 //!
 //! Invariant: an element has the same bits whichever fast path computes it.
 
-mod attributes;
 mod casting;
 pub mod complex_loops;
 mod contiguous;
 mod dispatch;
 pub mod integer_division;
 mod launch_loop;
+mod loop_attributes;
 mod loop_call;
 mod loop_table;
 pub mod loops;
@@ -25,7 +25,6 @@ mod tile_copy;
 mod transposed;
 mod where_loops;
 
-pub use attributes::Attributes;
 pub(crate) use casting::apply_converted;
 pub use dispatch::{
     LoopWork, MAX_OPERANDS, Operand, OutOperand, StridedCall, parallel_blocks, parallel_units,
@@ -33,6 +32,7 @@ pub use dispatch::{
 };
 pub use launch_loop::{In, apply, select};
 pub(crate) use launch_loop::{Input, run_loop};
+pub use loop_attributes::LoopAttributes;
 pub use loop_call::{Loop, LoopCall, LoopFn};
 pub use loop_table::LoopTable;
 pub use loops::{Kernel, Predicate};

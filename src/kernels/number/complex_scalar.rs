@@ -13,11 +13,11 @@ use crate::kernels::math::complex;
 
 /// One complex number of a loop; complex64 is computed in complex128 and rounded once. `FMA`: the loop is
 /// compiled for a CPU with fused multiply-add. `CAREFUL`: parts may be infinite, NaN, or so large or small
-/// that squares overflow or underflow; without it the result of such parts is undefined. `NARROW`: the result
+/// that squares overflow or underflow; without it the result of such parts is undefined. `COMPLEX64`: the result
 /// is rounded to complex64, so that a quotient may be a product with a reciprocal.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct ComplexLane<const FMA: bool, const CAREFUL: bool = false, const NARROW: bool = false>(
+pub struct ComplexLane<const FMA: bool, const CAREFUL: bool = false, const COMPLEX64: bool = false>(
     pub Complex128,
 );
 
@@ -59,7 +59,7 @@ fn times(a: Complex128, b: Complex128) -> Complex128 {
 
 macro_rules! operators {
     ($($op:ident $f:ident |$a:ident, $b:ident| $value:expr;)*) => {$(
-        impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> $op for ComplexLane<FMA, CAREFUL, NARROW> {
+        impl<const FMA: bool, const CAREFUL: bool, const COMPLEX64: bool> $op for ComplexLane<FMA, CAREFUL, COMPLEX64> {
             type Output = Self;
             #[inline(always)]
             fn $f(self, o: Self) -> Self {
@@ -67,18 +67,18 @@ macro_rules! operators {
                 ComplexLane($value)
             }
         }
-        impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> $op<f64> for ComplexLane<FMA, CAREFUL, NARROW> {
+        impl<const FMA: bool, const CAREFUL: bool, const COMPLEX64: bool> $op<f64> for ComplexLane<FMA, CAREFUL, COMPLEX64> {
             type Output = Self;
             #[inline(always)]
             fn $f(self, o: f64) -> Self {
                 $op::$f(self, Self::lit(o))
             }
         }
-        impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> $op<ComplexLane<FMA, CAREFUL, NARROW>> for f64 {
-            type Output = ComplexLane<FMA, CAREFUL, NARROW>;
+        impl<const FMA: bool, const CAREFUL: bool, const COMPLEX64: bool> $op<ComplexLane<FMA, CAREFUL, COMPLEX64>> for f64 {
+            type Output = ComplexLane<FMA, CAREFUL, COMPLEX64>;
             #[inline(always)]
-            fn $f(self, o: ComplexLane<FMA, CAREFUL, NARROW>) -> ComplexLane<FMA, CAREFUL, NARROW> {
-                $op::$f(ComplexLane::<FMA, CAREFUL, NARROW>::lit(self), o)
+            fn $f(self, o: ComplexLane<FMA, CAREFUL, COMPLEX64>) -> ComplexLane<FMA, CAREFUL, COMPLEX64> {
+                $op::$f(ComplexLane::<FMA, CAREFUL, COMPLEX64>::lit(self), o)
             }
         }
     )*};
@@ -87,11 +87,11 @@ operators! {
     Add add |a, b| Complex128::new(a.re + b.re, a.im + b.im);
     Sub sub |a, b| Complex128::new(a.re - b.re, a.im - b.im);
     Mul mul |a, b| times(a, b);
-    Div div |a, b| complex::quotient::<CAREFUL, NARROW>(a, b);
+    Div div |a, b| complex::quotient::<CAREFUL, COMPLEX64>(a, b);
 }
 
-impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> Neg
-    for ComplexLane<FMA, CAREFUL, NARROW>
+impl<const FMA: bool, const CAREFUL: bool, const COMPLEX64: bool> Neg
+    for ComplexLane<FMA, CAREFUL, COMPLEX64>
 {
     type Output = Self;
     #[inline(always)]
@@ -126,8 +126,8 @@ macro_rules! functions {
     };
 }
 
-impl<const FMA: bool, const CAREFUL: bool, const NARROW: bool> Real
-    for ComplexLane<FMA, CAREFUL, NARROW>
+impl<const FMA: bool, const CAREFUL: bool, const COMPLEX64: bool> Real
+    for ComplexLane<FMA, CAREFUL, COMPLEX64>
 {
     type Mask = bool;
 

@@ -17,16 +17,16 @@ pub fn is_far(part: f64) -> bool {
     !((size < MAX_FAST_PART) & ((size > 1.0 / MAX_FAST_PART) | (size == 0.0)))
 }
 
-/// `a / b` as `a conj(b) / |b|²`; `NARROW` multiplies by the reciprocal: two more roundings, which vanish in
+/// `a / b` as `a conj(b) / |b|²`; for `COMPLEX64` as a product with the reciprocal: two more roundings, which vanish in
 /// complex64. A zero divisor gives infinities and NaN, as NumPy.
 #[inline(always)]
-fn fast_quotient<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
+fn fast_quotient<const COMPLEX64: bool>(a: Complex128, b: Complex128) -> Complex128 {
     let size = b.re * b.re + b.im * b.im;
     let (re, im) = (a.re * b.re + a.im * b.im, a.im * b.re - a.re * b.im);
     let is_zero = (b.re == 0.0) & (b.im == 0.0);
     let choose = |zero: f64, other: f64| if is_zero { zero } else { other };
     let (re, im, size) = (choose(a.re, re), choose(a.im, im), choose(b.re.abs(), size));
-    if NARROW {
+    if COMPLEX64 {
         let reciprocal = 1.0 / size;
         return Complex128::new(re * reciprocal, im * reciprocal);
     }
@@ -35,11 +35,11 @@ fn fast_quotient<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128
 
 /// The quotient.
 #[inline(always)]
-pub fn quotient<const CAREFUL: bool, const NARROW: bool>(
+pub fn quotient<const CAREFUL: bool, const COMPLEX64: bool>(
     a: Complex128,
     b: Complex128,
 ) -> Complex128 {
-    if CAREFUL { careful_quotient::<NARROW>(a, b) } else { fast_quotient::<NARROW>(a, b) }
+    if CAREFUL { careful_quotient::<COMPLEX64>(a, b) } else { fast_quotient::<COMPLEX64>(a, b) }
 }
 
 /// The reciprocal: `conj(z) / |z|²`, with the signs of zeros of the conjugate.
@@ -64,7 +64,7 @@ pub(super) fn largest(z: Complex128) -> f64 {
 }
 
 /// The quotient of any operands.
-fn careful_quotient<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex128 {
+fn careful_quotient<const COMPLEX64: bool>(a: Complex128, b: Complex128) -> Complex128 {
     let (numerator, denominator) = (largest(a), largest(b));
     let within = |size: f64| size < MAX_PRODUCT && size > 1.0 / MAX_PRODUCT;
     let finite = [a.re, a.im, b.re, b.im].iter().all(|part| part.is_finite());
@@ -75,12 +75,12 @@ fn careful_quotient<const NARROW: bool>(a: Complex128, b: Complex128) -> Complex
         || within(denominator * denominator)
             && (numerator == 0.0 || within(numerator * denominator))
     {
-        return fast_quotient::<NARROW>(a, b);
+        return fast_quotient::<COMPLEX64>(a, b);
     }
     // Scaling by powers of two is exact; the quotient is scaled back in two steps, of which only the last may
     // round.
     let (p, q) = (exponent(numerator), exponent(denominator));
-    let quotient = fast_quotient::<NARROW>(scaled(a, -p), scaled(b, -q));
+    let quotient = fast_quotient::<COMPLEX64>(scaled(a, -p), scaled(b, -q));
     scaled(quotient, p - q)
 }
 

@@ -1,4 +1,4 @@
-//! `Attributes`: what a declaration says of its formula besides the text, in brackets behind its domain (`loop_table!`).
+//! `LoopAttributes`: what a declaration says of its formula besides the text, in brackets behind its domain (`loop_table!`).
 
 use super::complex_loops::{self, Angled, CarefulWhen, Field, Ring};
 use super::loop_table::LoopTable;
@@ -6,7 +6,7 @@ use super::loops::{self, Kernel, Predicate, Wide};
 
 /// The attributes of a formula. Each is a method of the name that stands in a declaration.
 #[derive(Clone, Copy, Debug)]
-pub struct Attributes {
+pub struct LoopAttributes {
     /// Which floats need the slower exact evaluation.
     pub wide: Wide,
     calls: bool,
@@ -17,9 +17,9 @@ pub struct Attributes {
     avx512: bool,
 }
 
-impl Attributes {
+impl LoopAttributes {
     /// A formula of floats.
-    pub const FLOAT: Attributes = Attributes {
+    pub const FLOAT: LoopAttributes = LoopAttributes {
         wide: Wide::Never,
         calls: false,
         memory_bound: false,
@@ -28,52 +28,52 @@ impl Attributes {
         avx512: false,
     };
     /// A formula that holds for complex numbers, too.
-    pub const COMPLEX: Attributes =
-        Attributes { complex: Some(CarefulWhen::Range), ..Attributes::FLOAT };
+    pub const COMPLEX: LoopAttributes =
+        LoopAttributes { complex: Some(CarefulWhen::Range), ..LoopAttributes::FLOAT };
 
     /// It takes sin, cos or tan of a float: large ones are reduced exactly.
-    pub const fn angles(self) -> Attributes {
-        Attributes { wide: Wide::Angles, ..self }
+    pub const fn angles(self) -> LoopAttributes {
+        LoopAttributes { wide: Wide::Angles, ..self }
     }
 
     /// It is the remainder of its two operands: those with a large quotient are reduced exactly.
-    pub const fn quotients(self) -> Attributes {
-        Attributes { wide: Wide::Quotients, ..self }
+    pub const fn quotients(self) -> LoopAttributes {
+        LoopAttributes { wide: Wide::Quotients, ..self }
     }
 
     /// It is the inverse error function: arguments near the ends of its domain have another polynomial.
-    pub const fn ends(self) -> Attributes {
-        Attributes { wide: Wide::Ends, ..self }
+    pub const fn ends(self) -> LoopAttributes {
+        LoopAttributes { wide: Wide::Ends, ..self }
     }
 
     /// It calls scalar library functions: nothing vectorises, and one loop serves every instruction-set level.
-    pub const fn calls(self) -> Attributes {
-        Attributes { calls: true, ..self }
+    pub const fn calls(self) -> LoopAttributes {
+        LoopAttributes { calls: true, ..self }
     }
 
     /// Memory limits it: AVX-512 would gain nothing and uses the loops of AVX2.
-    pub const fn memory_bound(self) -> Attributes {
-        Attributes { memory_bound: true, ..self }
+    pub const fn memory_bound(self) -> LoopAttributes {
+        LoopAttributes { memory_bound: true, ..self }
     }
 
     /// Of complex numbers it takes sums and products only: no argument needs care. It gets loops of complex64.
-    pub const fn ring(self) -> Attributes {
-        Attributes { complex: Some(CarefulWhen::Never), complex64: true, ..self }
+    pub const fn ring(self) -> LoopAttributes {
+        LoopAttributes { complex: Some(CarefulWhen::Never), complex64: true, ..self }
     }
 
     /// Of complex numbers it takes an exponential or a trigonometric function: large angles need care.
-    pub const fn exponential(self) -> Attributes {
-        Attributes { complex: Some(CarefulWhen::Angles), ..self }
+    pub const fn exponential(self) -> LoopAttributes {
+        LoopAttributes { complex: Some(CarefulWhen::Angles), ..self }
     }
 
     /// It gets loops of complex64; without them, complex64 computes in complex128.
-    pub const fn complex64(self) -> Attributes {
-        Attributes { complex64: true, ..self }
+    pub const fn complex64(self) -> LoopAttributes {
+        LoopAttributes { complex64: true, ..self }
     }
 
     /// Complex128 gets an AVX-512 loop; without it, AVX-512 uses that of AVX2.
-    pub const fn avx512(self) -> Attributes {
-        Attributes { avx512: true, ..self }
+    pub const fn avx512(self) -> LoopAttributes {
+        LoopAttributes { avx512: true, ..self }
     }
 
     /// The loops of a formula with a value.
@@ -84,19 +84,19 @@ impl Attributes {
         };
         if let Some(careful) = self.complex {
             table.c128 = match careful {
-                CarefulWhen::Never => complex_loops::wide::<K, Ring, N, P>(),
-                CarefulWhen::Range => complex_loops::wide::<K, Field, N, P>(),
-                CarefulWhen::Angles => complex_loops::wide::<K, Angled, N, P>(),
+                CarefulWhen::Never => complex_loops::complex128_loops::<K, Ring, N, P>(),
+                CarefulWhen::Range => complex_loops::complex128_loops::<K, Field, N, P>(),
+                CarefulWhen::Angles => complex_loops::complex128_loops::<K, Angled, N, P>(),
             };
             table.c64 = match careful {
                 _ if !self.complex64 => None,
-                CarefulWhen::Never => complex_loops::narrow::<K, Ring, N, P>(),
-                CarefulWhen::Range => complex_loops::narrow::<K, Field, N, P>(),
-                CarefulWhen::Angles => complex_loops::narrow::<K, Angled, N, P>(),
+                CarefulWhen::Never => complex_loops::complex64_loops::<K, Ring, N, P>(),
+                CarefulWhen::Range => complex_loops::complex64_loops::<K, Field, N, P>(),
+                CarefulWhen::Angles => complex_loops::complex64_loops::<K, Angled, N, P>(),
             };
         }
         if let (true, Some(levels)) = (self.avx512, &mut table.c128) {
-            levels[2] = complex_loops::widest::<K, N, P>();
+            levels[2] = complex_loops::complex128_avx512_loop::<K, N, P>();
         }
         self.limit_levels(table)
     }
@@ -105,7 +105,7 @@ impl Attributes {
     pub const fn mask_table<K: Predicate<N>, const N: usize>(self) -> LoopTable {
         let mut table = loops::mask_table::<K, N>();
         if self.complex.is_some() {
-            [table.c128, table.c64] = complex_loops::masks::<K, N>();
+            [table.c128, table.c64] = complex_loops::mask_loops::<K, N>();
         }
         self.limit_levels(table)
     }
