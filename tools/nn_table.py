@@ -13,15 +13,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ferrograd._names.absent import hints
-from ferrograd._names.networks import DIFFERS
+from ferrograd._names.missing import hints
+from ferrograd._names.nn import NN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "nn.md"
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "nn_names.json").read_text())
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
-#: What is not here, by a pattern of the name, and why; for others: `_names/absent.py`.
+#: What is not here, by a pattern of the name, and why; for others: `_names/missing.py`.
 LEFT_OUT = {
     r"\w+_with_indices": "`return_indices=True` of the function",
     r"LinearCrossEntropy\w+|linear_cross_entropy": "`linear`, then `cross_entropy`",
@@ -98,11 +98,11 @@ def tables() -> tuple[dict[str, str], list[str]]:
         lines = ["| name | here | |", "|---|---|---|"]
         for name, theirs in names.items():
             here = hasattr(home, name)
-            note = DIFFERS.get(name, "") if here else reason(module, name)
+            note = NN_DIFFERENCES.get(name, "") if here else reason(module, name)
             lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note or ''} |")
             if not here and note is None:
                 problems.append(f"{module}.{name}: not here, and not explained")
-            elif here and name not in DIFFERS:
+            elif here and name not in NN_DIFFERENCES:
                 wrong = problem(arguments(getattr(home, name)), theirs)
                 problems += [f"{module}.{name}: {wrong}"] if wrong else []
         made[module] = "\n".join(lines) + "\n"

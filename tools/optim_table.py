@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from ferrograd._names.absent import hints
+from ferrograd._names.missing import hints
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "optim.md"
@@ -58,15 +58,15 @@ def tables() -> tuple[dict[str, str], list[str]]:
     made, problems = {}, []
     for module, names in GOLDEN["names"].items():
         home = importlib.import_module(f"ferrograd.{module}")
-        absent = hints(module)
+        missing = hints(module)
         lines = ["| name | here | |", "|---|---|---|"]
         for name, rows in names.items():
             here = hasattr(home, name)
-            note = DIFFERENT.get(name, "") if here else f"use {absent.get(name, (0, 0))[1]}"
+            note = DIFFERENT.get(name, "") if here else f"use {missing.get(name, (0, 0))[1]}"
             lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note} |")
-            if not here and name not in absent:
+            if not here and name not in missing:
                 problems.append(f"{module}.{name}: not here, and not explained")
-            elif here and name in absent:
+            elif here and name in missing:
                 problems.append(f"{module}.{name}: here, and said to be left out")
             elif here and name not in ("Optimizer", "LRScheduler"):
                 wrong = problem(name, home, rows)

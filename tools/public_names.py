@@ -15,20 +15,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ferrograd._names.absent import hints
+from ferrograd._names.missing import hints
+from ferrograd._names.name_table import iter_names
 from ferrograd._names.package import PACKAGE
-from ferrograd._names.rows import each
 
 ROOT = Path(__file__).resolve().parent.parent
 SNAPSHOT = ROOT / "tests" / "package" / "public_names.txt"
 COMMAND = "python tools/public_names.py --write"
 
-#: The modules that programs import, by parent. Others are homes of names, and may move.
+#: The modules that programs import, by parent. Other modules only define names, and may move.
 _PARENTS = {
-    "": " ".join(["hips", *(name for name, row in each(PACKAGE) if row.modules)]),
+    "": " ".join(["hips", *(name for name, group in iter_names(PACKAGE) if group.are_modules)]),
     "array_api": "linalg special",
     "autograd": "function functional graph",
-    "hips": " ".join(row.names for row in PACKAGE if row.home == "hips"),
+    "hips": " ".join(group.names for group in PACKAGE if group.module == "hips"),
     "hips.misc": "fixed_points flatten optimizers tracers",
     "misc": "fixed_points flatten optimizers tracers",
     "nn": "functional init utils",

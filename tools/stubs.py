@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import name_files
+import names_codegen
 from ferrograd._names.linalg import LINALG
-from name_files import imports as imports_of
 
 ROOT = Path(__file__).resolve().parent.parent
 CLASSES = ROOT / "tools" / "_core_classes.pyi"
@@ -173,7 +172,7 @@ def namespace_stub(registry: Iterable[Row], space: str) -> str:
     public = [name for row in rows for name in names(row)]
     kinds = tuples(rows)
     imports = IMPORTS.replace("import Any\n", "import Any, NamedTuple\n") if kinds else IMPORTS
-    imports += imports_of(LINALG) + "\n" if space == "linalg" else ""
+    imports += names_codegen.import_statements(LINALG) + "\n" if space == "linalg" else ""
     return HEADER + imports + kinds + definitions(rows, method=False) + exports(public)
 
 
@@ -239,7 +238,7 @@ def outputs() -> dict[Path, str]:
     registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
     spaces = {path: namespace_stub(registry, space) for space, path in SPACES.items()}
     core = stub(registry, CLASSES.read_text(), _core.__all__)
-    return {STUB: core, **spaces, TABLE: table(registry), **name_files.outputs()}
+    return {STUB: core, **spaces, TABLE: table(registry), **names_codegen.outputs()}
 
 
 def stale() -> list[str]:

@@ -9,27 +9,29 @@ from typing import Any
 import numpy
 
 import ferrograd._core as _core
-from ferrograd._names import linalg as _table, rows as _rows
+from ferrograd._names import linalg as _linalg_names, name_table as _name_table
 
 _members = _core._namespaces.get("linalg", {})
 globals().update(_members, cross=_core.cross)
 __all__ = sorted(_members)
 
-_NUMPY = _table.OF_NUMPY.names.split()
-_PYTORCH = _rows.Homes(_table.LINALG)
+_NUMPY = _linalg_names.OF_NUMPY.names.split()
+_PYTORCH = _name_table.NameTable(_linalg_names.LINALG)
 
 
 def __getattr__(name: str) -> Any:
     """Functions that are not operations of the core: those of `numpy.linalg`, and PyTorch's."""
     if name in _NUMPY:
         found = getattr(numpy.linalg, name)
-    elif name in _PYTORCH.rows:
+    elif name in _PYTORCH.groups:
         found = _PYTORCH.load(name)
     else:
-        return _import_module("ferrograd._inspect.missing_names").missing("linalg", name)
+        return _import_module("ferrograd._inspect.missing_name_errors").raise_missing_name(
+            "linalg", name
+        )
     return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:
     """The operations, NumPy's functions and PyTorch's."""
-    return sorted({*globals(), *_NUMPY, *_PYTORCH.rows})
+    return sorted({*globals(), *_NUMPY, *_PYTORCH.groups})

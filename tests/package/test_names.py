@@ -1,4 +1,4 @@
-"""The table of names, `python/ferrograd/_names`: what a row says is so."""
+"""The table of names, `python/ferrograd/_names`: what it says about a name is true."""
 
 import importlib
 import subprocess
@@ -11,13 +11,13 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import _core
-from ferrograd._names.absent import ABSENT, hints
 from ferrograd._names.array_api import ARRAY_API
 from ferrograd._names.linalg import LINALG, OF_NUMPY
-from ferrograd._names.networks import FUNCTIONAL, NN
+from ferrograd._names.missing import MISSING, MissingNames, hints
+from ferrograd._names.name_table import NameGroup, NameTable, iter_names
+from ferrograd._names.nn import FUNCTIONAL, NN
 from ferrograd._names.package import PACKAGE
-from ferrograd._names.pytorch import DIFFERENT
-from ferrograd._names.rows import Homes, Rows, each
+from ferrograd._names.pytorch import PYTORCH_DIFFERENCES
 from ferrograd._names.tensor import TENSOR
 
 TABLES = {
@@ -35,29 +35,29 @@ def member(root: Any, path: str) -> Any:
     return root
 
 
-@pytest.mark.parametrize("space", TABLES)
-def test_a_name_is_what_its_home_has(space: str) -> None:
-    module = importlib.import_module(f"ferrograd.{space}" if space else "ferrograd")
-    homes = Homes(TABLES[space])
-    for name in homes.rows:
+@pytest.mark.parametrize("namespace", TABLES)
+def test_a_name_is_what_its_module_has(namespace: str) -> None:
+    module = importlib.import_module(f"ferrograd.{namespace}" if namespace else "ferrograd")
+    table = NameTable(TABLES[namespace])
+    for name in table.groups:
         found = getattr(module, name)
-        assert found is homes.load(name) or found == homes.load(name), name
+        assert found is table.load(name) or found == table.load(name), name
         assert name in dir(module), name
 
 
-def test_a_method_is_what_its_home_has() -> None:
-    for name, row in each(TENSOR):
-        home = importlib.import_module(f"ferrograd.{row.home}")
+def test_a_method_is_what_its_module_has() -> None:
+    for name, group in iter_names(TENSOR):
+        module = importlib.import_module(f"ferrograd.{group.module}")
         assert vars(fg.Tensor)[name] is not None
-        assert getattr(fg.Tensor, name) is getattr(home, name), name
+        assert getattr(fg.Tensor, name) is getattr(module, name), name
 
 
-@pytest.mark.parametrize("rows", [*TABLES.values(), TENSOR, ABSENT])
-def test_a_name_has_one_row(rows: tuple[Rows, ...]) -> None:
+@pytest.mark.parametrize("groups", [*TABLES.values(), TENSOR, MISSING])
+def test_a_name_is_in_one_group(groups: tuple[NameGroup | MissingNames, ...]) -> None:
     keys = Counter(
-        (getattr(row, "space", ""), getattr(row, "library", ""), name)
-        for row in rows
-        for name in row.names.split()
+        (getattr(group, "namespace", ""), getattr(group, "library", ""), name)
+        for group in groups
+        for name in group.names.split()
     )
     assert [key for key, count in keys.items() if count > 1] == []
 
@@ -65,9 +65,9 @@ def test_a_name_has_one_row(rows: tuple[Rows, ...]) -> None:
 def test_a_name_of_the_table_is_none_of_the_core() -> None:
     """Of a name that both had, one would come first by the order of imports."""
     core = {*_core.__all__}
-    assert {name for name, _ in each(PACKAGE)} & core == set()
+    assert {name for name, _ in iter_names(PACKAGE)} & core == set()
     operations = {*_core._namespaces["nn.functional"]}
-    own = {name for name, row in each(FUNCTIONAL) if row.home != "_core"}
+    own = {name for name, group in iter_names(FUNCTIONAL) if group.module != "_core"}
     assert own & operations == set()
 
 
@@ -78,7 +78,7 @@ def test_a_method_of_the_table_is_no_operation() -> None:
         methods |= {*names} if row["method"] else set()
         methods |= {f"{name}_" for name in names} if row["in_place"] else set()
         methods |= {*row["in_place_aliases"]}
-    assert {name for name, _ in each(TENSOR)} & methods == set()
+    assert {name for name, _ in iter_names(TENSOR)} & methods == set()
 
 
 def test_the_core_has_no_other_function_under_a_name_of_the_package() -> None:
@@ -89,20 +89,20 @@ def test_the_core_has_no_other_function_under_a_name_of_the_package() -> None:
 
 def test_what_is_numpys_is_there() -> None:
     tables = [*TABLES.values(), TENSOR, (OF_NUMPY,)]
-    for name, row in (pair for rows in tables for pair in each(rows)):
-        if row.numpy:
-            member(np, row.numpy.replace("*", name))
+    for name, group in (pair for groups in tables for pair in iter_names(groups)):
+        if group.numpy:
+            member(np, group.numpy.replace("*", name))
 
 
 def test_translations_name_functions_and_parameters_of_ours() -> None:
     rows = {name: row for row in _core._registry() for name in (row["name"], *row["aliases"])}
-    for different in DIFFERENT:
-        for path in different.ours.split():
+    for difference in PYTORCH_DIFFERENCES:
+        for path in difference.equivalents.split():
             assert callable(member(fg, path)), path
             operation = rows.get(path.rpartition(".")[2], {"params": ()})
             known = {param["name"] for param in operation["params"]}
             known |= {"correction", "dim", "keepdim"}
-            for pair in different.words.split():
+            for pair in difference.keywords.split():
                 assert pair.partition(":")[2] in known, (path, pair)
 
 

@@ -165,7 +165,7 @@ def re_exports(node: ast.stmt) -> bool:
         case ast.FunctionDef(name="__getattr__" | "__dir__"):
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update"))):  # names of the table
-            return ast.unparse(node).startswith("globals().update(_rows.Homes(")
+            return ast.unparse(node).startswith("globals().update(_name_table.NameTable(")
     return False
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import ferrograd as fg
-from ferrograd._names.absent import ABSENT, hints
+from ferrograd._names.missing import MISSING, hints
 
-MODULES = sorted({row.space for row in ABSENT} - {"Tensor"})
+MODULES = sorted({group.namespace for group in MISSING} - {"Tensor"})
 
 
 def module(name: str) -> Any:
@@ -69,8 +69,8 @@ def test_imports_give_the_hint_as_well(name: str) -> None:
 
 def test_what_a_hint_names_exists() -> None:
     named = re.compile(r"\b(?:fg|nn|optim|ferrograd|Module)(?:\.[A-Za-z_]\w*)+")
-    for space in MODULES:
-        for _, hint in hints(space).values():
+    for namespace in MODULES:
+        for _, hint in hints(namespace).values():
             for reference in named.findall(hint):
                 parts = reference.replace("Module.", "nn.Module.").split(".")
                 found: Any = fg

@@ -11,15 +11,15 @@ from pkgutil import iter_modules
 from sys import modules
 from types import ModuleType
 
-from ferrograd._inspect.missing_names import refuse_import
+from ferrograd._inspect.missing_name_errors import refuse_import
+from ferrograd._names.name_table import iter_names
 from ferrograd._names.package import PACKAGE
-from ferrograd._names.rows import each
 
 #: The module of each other name of a module.
 ALIASES = {
-    f"ferrograd.{name}": f"ferrograd.{row.home}.{name}"
-    for name, row in each(PACKAGE)
-    if row.modules and row.home
+    f"ferrograd.{name}": f"ferrograd.{group.module}.{name}"
+    for name, group in iter_names(PACKAGE)
+    if group.are_modules and group.module
 }
 
 

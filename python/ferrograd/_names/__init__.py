@@ -1,7 +1,8 @@
-"""The table of names: what is public, where it is implemented, and what other libraries call it.
+"""The table of names: which names are public, where they live, and what other libraries call them.
 
-Operations of the core declare their names in Rust (`_core._registry()`); everything else stands
-here, and nowhere else. The lazy attributes of the package, its type stub, the methods of tensors in
-`src/bindings/package.rs`, hints for names that do not exist and tables of the documentation derive
-from these rows. This file is empty so that a program loads only the part that it asks for.
+Operations of the core declare their names in Rust (`_core._registry()`); all other public names are
+declared here, and only here. Generated from these tables are the lazy attributes of the package,
+its type stubs, the list of tensor methods in `src/bindings/call/python_methods.rs`, the hints for
+missing names and tables of the documentation. This file is empty so that a program loads only the
+tables that it needs.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ferrograd._names.absent import hints
+from ferrograd._names.missing import hints
 
 
 def _missing(name: str, library: str, hint: str) -> property:

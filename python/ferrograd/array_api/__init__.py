@@ -19,7 +19,7 @@ from __future__ import annotations
 import typing as _typing
 from importlib import import_module as _import_module
 
-from ferrograd._names import array_api as _table, rows as _rows
+from ferrograd._names import array_api as _array_api_names, name_table as _name_table
 from ferrograd.array_api._dtype_names import *
 from ferrograd.array_api._info import (
     LAZY as _LAZY,
@@ -27,8 +27,7 @@ from ferrograd.array_api._info import (
     __array_namespace_info__ as __array_namespace_info__,
 )
 
-_standard = _rows.Homes(_table.ARRAY_API)
-globals().update({name: _standard.load(name) for name in _standard.rows})
+globals().update(_name_table.NameTable(_array_api_names.ARRAY_API).load_all())
 
 __all__ = [
     *(name for name in _LAZY if name != "special"),

@@ -43,7 +43,9 @@ if not _typing.TYPE_CHECKING:
             return _import_module(f"ferrograd.autograd.{name}")
         if name == "checkpoint":
             return _import_module("ferrograd._tensor.checkpoint").run
-        return _import_module("ferrograd._inspect.missing_names").missing("autograd", name)
+        return _import_module("ferrograd._inspect.missing_name_errors").raise_missing_name(
+            "autograd", name
+        )
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import missing_names as _hints
+from ferrograd._inspect import missing_name_errors as _missing_name_errors
 from ferrograd.distributed._collectives import (
     allgather as allgather,
     allreduce as allreduce,
@@ -35,4 +35,4 @@ from ferrograd.distributed._sharded import (
 from ferrograd.utils.data._sampler import DistributedSampler as DistributedSampler
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _hints.getter("distributed")
+    __getattr__ = _missing_name_errors.module_getattr("distributed")

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import missing_names as _hints
+from ferrograd._inspect import missing_name_errors as _missing_name_errors
 from ferrograd.func._functional_call import (
     functional_call as functional_call,
     grad_and_value as grad_and_value,
@@ -18,4 +18,4 @@ from ferrograd.transforms import (
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacrev", "jvp", "vjp"]
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _hints.getter("func")
+    __getattr__ = _missing_name_errors.module_getattr("func")

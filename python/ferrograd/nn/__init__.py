@@ -1,10 +1,10 @@
 """Neural networks: modules, parameters, losses, and the functions behind them.
 
-`_names/networks.py` says where they are; type checkers read `__init__.pyi`.
+`_names/nn.py` lists the names with their modules; type checkers read `__init__.pyi`.
 """
 
-from ferrograd._inspect import lazy_names as _lazy_names
-from ferrograd._names import networks as _networks
+from ferrograd._inspect import lazy_attributes as _lazy_attributes
+from ferrograd._names import nn as _nn_names
 
-__getattr__, __dir__ = _lazy_names.lazy(__name__, _networks.NN)
+__getattr__, __dir__ = _lazy_attributes.lazy_attributes(__name__, _nn_names.NN)
 __all__ = [name for name in __dir__() if name[0] != "_"]

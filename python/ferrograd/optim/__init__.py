@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import missing_names as _hints
+from ferrograd._inspect import missing_name_errors as _missing_name_errors
 from ferrograd.optim import lr_scheduler as lr_scheduler, swa_utils as swa_utils
 from ferrograd.optim._adagrad import Adadelta as Adadelta, Adagrad as Adagrad, RMSprop as RMSprop
 from ferrograd.optim._adam import (
@@ -18,4 +18,4 @@ from ferrograd.optim._optimizer import Optimizer as Optimizer
 from ferrograd.optim._sgd import ASGD as ASGD, SGD as SGD, Rprop as Rprop
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _hints.getter("optim")
+    __getattr__ = _missing_name_errors.module_getattr("optim")

@@ -13,7 +13,9 @@ if not _typing.TYPE_CHECKING:
     def __getattr__(name):
         """Loads a module of this folder."""
         if name not in _LAZY:
-            _import_module("ferrograd._inspect.missing_names").missing("utils", name)
+            _import_module("ferrograd._inspect.missing_name_errors").raise_missing_name(
+                "utils", name
+            )
         return _import_module(f"ferrograd.utils.{name}")
 
 

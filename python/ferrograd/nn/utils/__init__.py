@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import missing_names as _hints
+from ferrograd._inspect import missing_name_errors as _missing_name_errors
 from ferrograd.nn.utils import (
     parametrizations as parametrizations,
     parametrize as parametrize,
@@ -26,4 +26,4 @@ from ferrograd.nn.utils.vectors import (
 )
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _hints.getter("nn.utils")
+    __getattr__ = _missing_name_errors.module_getattr("nn.utils")

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ferrograd._inspect import missing_names as _hints
+from ferrograd._inspect import missing_name_errors as _missing_name_errors
 from ferrograd.utils.data._collate import (
     default_collate as default_collate,
     default_convert as default_convert,
@@ -33,4 +33,4 @@ from ferrograd.utils.data._sampler import (
 )
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _hints.getter("utils.data")
+    __getattr__ = _missing_name_errors.module_getattr("utils.data")

@@ -12,7 +12,7 @@ import pytest
 
 import ferrograd as fg
 from ferrograd import nn
-from ferrograd._names.absent import ABSENT
+from ferrograd._names.missing import MISSING
 from ferrograd._pytorch import unsupported
 
 MODULES = """sparse multiprocessing hub ao export package quantization onnx jit fx distributions
@@ -80,13 +80,13 @@ def test_imports_say_what_attributes_say(path: str, hint: str) -> None:
 
 def test_every_hint_of_a_module_is_one_of_its_import() -> None:
     """Where the name is no attribute: some are functions of PyTorch's."""
-    for row in ABSENT:
-        home = f"ferrograd.{row.space}" if row.space else "ferrograd"
-        if row.space == "Tensor" or not hasattr(importlib.import_module(home), "__path__"):
+    for group in MISSING:
+        parent = f"ferrograd.{group.namespace}" if group.namespace else "ferrograd"
+        if group.namespace == "Tensor" or not hasattr(importlib.import_module(parent), "__path__"):
             continue
-        for name in row.names.split() if row.library == "PyTorch" else ():
+        for name in group.names.split() if group.library == "PyTorch" else ():
             with pytest.raises(ModuleNotFoundError, match="PyTorch has it, here use"):
-                importlib.import_module(f"{home}.{name}")
+                importlib.import_module(f"{parent}.{name}")
 
 
 def test_the_classes_of_tensors_say_how_sizes_are_given() -> None:
