@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.host_call import given, kept
+from ferrograd._compile.host_call import current_argument, record_argument
 from ferrograd._core import Tensor
 from ferrograd._tensor.creation import shape_of
 from ferrograd._tensor.pytree import Tree, flatten
@@ -114,11 +114,15 @@ class _Call:
     def forget(self) -> None:
         """Keeps the positions of tensors, but not the tensors."""
         self._tree = self._tree.without_items()
-        self.leaves = [Tensor if isinstance(leaf, Tensor) else kept(leaf) for leaf in self.leaves]
+        self.leaves = [
+            Tensor if isinstance(leaf, Tensor) else record_argument(leaf) for leaf in self.leaves
+        ]
 
     def __call__(self, _shared: dict[Any, Any], *tensors: Tensor) -> list[Tensor]:
         arrays = (each.numpy(writable=True) for each in tensors)
-        leaves = [next(arrays) if leaf is Tensor else given(leaf) for leaf in self.leaves]
+        leaves = [
+            next(arrays) if leaf is Tensor else current_argument(leaf) for leaf in self.leaves
+        ]
         args, kwargs = self._tree.unflatten(leaves)
         found, tree = flatten(self._callback(*args, **kwargs))
         if tree != self._results:

@@ -54,13 +54,13 @@ class GivenArray:
         return False
 
 
-def kept(leaf: Any) -> Any:
-    """The kept form of an argument that is not a tensor, for `given`."""
+def record_argument(leaf: Any) -> Any:
+    """What a program keeps of an argument that is not a tensor: see `current_argument`."""
     shown = type(leaf) is np.ndarray and _core._is_recording_program()
     return GivenArray(leaf) if shown else leaf
 
 
-def given(leaf: Any) -> Any:
+def current_argument(leaf: Any) -> Any:
     """The argument for a later call."""
     return leaf.now() if type(leaf) is GivenArray else leaf
 
@@ -87,7 +87,7 @@ class FunctionCall:
         for number, tensor in enumerate(tensors):
             numbers.setdefault(id(tensor), []).append(number)
         self._leaves = [
-            _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else kept(leaf)
+            _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else record_argument(leaf)
             for leaf in leaves
         ]
         found, form = flatten(returned)
@@ -106,7 +106,9 @@ class FunctionCall:
             tensor.requires_grad_() if need else tensor
             for tensor, need in zip(tensors, self._needs, strict=True)
         ]
-        leaves = [own[x.number] if isinstance(x, _Place) else given(x) for x in self._leaves]
+        leaves = [
+            own[x.number] if isinstance(x, _Place) else current_argument(x) for x in self._leaves
+        ]
         args, kwargs = self._tree.unflatten(leaves)
         outputs, form = flatten(self._function(*args, **kwargs))
         if form != self._form:

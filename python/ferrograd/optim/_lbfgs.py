@@ -165,9 +165,9 @@ class LBFGS(Optimizer):
             p.add_(part.astype(p.dtype))
             offset += count
 
-    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+    def _load_value(self, op: str, key: str, value: Any, p: Tensor) -> Any:
         if isinstance(value, list | tuple):
-            return [self._adopted(op, key, v, p) for v in value]
+            return [self._load_value(op, key, v, p) for v in value]
         if not hasattr(value, "shape"):
             return value
         if tuple(value.shape) == ():

@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._option_values import as_tensor
 from ferrograd.optim._options import at_least, one_of
-from ferrograd.optim._state_dict import adopted
+from ferrograd.optim._state_dict import load_param_value
 
 
 class Muon(Optimizer):
@@ -81,8 +81,8 @@ class Muon(Optimizer):
                     "give real matrices, and others to AdamW"
                 )
 
-    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
-        return adopted(op, key, value, p)
+    def _load_value(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+        return load_param_value(op, key, value, p)
 
     def _step_group(self, group: Group, ready: Ready) -> None:
         momentum: float = group["momentum"]

@@ -19,7 +19,7 @@ from ferrograd._tensor.attribute_names import REPLACED
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
 from ferrograd.optim._hooks import Hook, HookHandle, Hooks
-from ferrograd.optim._state_dict import State, copies, kept
+from ferrograd.optim._state_dict import State, copy_tensors, load_value
 
 Group = dict[str, Any]
 #: Parameters with their gradients.
@@ -210,9 +210,9 @@ class Optimizer(_Stepped):
         for group in self.param_groups:
             for p in group["params"]:
                 numbers[id(p)] = len(numbers)
-            own = copies({key: value for key, value in group.items() if key != "params"})
+            own = copy_tensors({key: value for key, value in group.items() if key != "params"})
             groups.append({**own, "params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers[id(p)]: copies(entry) for p, entry in self.state.items()}
+        state = {numbers[id(p)]: copy_tensors(entry) for p, entry in self.state.items()}
         made = {"state": state, "param_groups": groups}
         for hook in tuple(self._hooks.state_dict_post.values()):
             other = hook(self, made)
@@ -248,7 +248,7 @@ class Optimizer(_Stepped):
                     f"{op}: there is state of a parameter {number!r}, and parameters are"
                     f" {numbers}; give what state_dict() returned"
                 )
-            loaded[p] = {key: self._adopted(op, key, value, p) for key, value in entry.items()}
+            loaded[p] = {key: self._load_value(op, key, value, p) for key, value in entry.items()}
             self._complete(op, number, loaded[p])
         for group in self.param_groups:
             self._share(group, loaded)
@@ -257,14 +257,14 @@ class Optimizer(_Stepped):
                 if isinstance(group.get(key), Tensor):
                     group[key].data = value
                 elif key != "params":
-                    group[key] = copies(value)
+                    group[key] = copy_tensors(value)
         self.state = defaultdict(dict, loaded)
         for hook in tuple(self._hooks.load_state_dict_post.values()):
             hook(self)
 
-    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+    def _load_value(self, op: str, key: str, value: Any, p: Tensor) -> Any:
         """A loaded entry of the state of a parameter."""
-        return kept(value)
+        return load_value(value)
 
     def _complete(self, op: str, number: Any, entry: State) -> None:
         """Raises for loaded state that steps could not use."""

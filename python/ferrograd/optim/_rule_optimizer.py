@@ -13,7 +13,7 @@ from ferrograd._tensor.creation import full_like
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, Ready
 from ferrograd.optim._option_values import Number
-from ferrograd.optim._state_dict import State, adopted, shared
+from ferrograd.optim._state_dict import State, load_param_value, share_step_counts
 
 #: The names of state tensors with the shape of a parameter, and their initial values.
 Slots = tuple[tuple[str, Number], ...]
@@ -99,8 +99,8 @@ class Ruled(Optimizer):
                     made[known] = {n: state[n].clone() for n, _ in self.counters}
                 state.update(made[known])
 
-    def _adopted(self, op: str, key: str, value: Any, p: Tensor) -> Any:
-        return adopted(op, key, value, p)
+    def _load_value(self, op: str, key: str, value: Any, p: Tensor) -> Any:
+        return load_param_value(op, key, value, p)
 
     def _complete(self, op: str, number: Any, entry: State) -> None:
         for name, _ in self.counters if entry else ():
@@ -114,7 +114,7 @@ class Ruled(Optimizer):
 
     def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
         states = [loaded[p] for p in group["params"] if p in loaded]
-        shared(states, tuple(name for name, _ in self.counters))
+        share_step_counts(states, tuple(name for name, _ in self.counters))
 
 
 def filled_like(p: Tensor, value: Number) -> Tensor:

@@ -11,32 +11,30 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, tensor, view_as_complex
+from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentError
 
 #: The state of one parameter.
 State = dict[str, Any]
 
 
-def copies(value: Any) -> Any:
-    """Copies the tensors in dicts, lists and tuples; other objects are unchanged."""
-    if isinstance(value, Tensor):
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {key: copies(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(copies(v) for v in value)
-    return value
+def copy_tensors(value: Any) -> Any:
+    """The value with copies of its tensors, without their history, and of its containers."""
+    leaves, tree = flatten(value)
+    return tree.unflatten(
+        leaf.detach().clone() if isinstance(leaf, Tensor) else leaf for leaf in leaves
+    )
 
 
-def kept(value: Any) -> Any:
-    """A loaded entry of a state without a fixed form: arrays become tensors."""
+def load_value(value: Any) -> Any:
+    """The value of a loaded entry of any kind: arrays become tensors."""
     if not hasattr(value, "shape") or isinstance(value, np.generic):
-        return copies(value)
+        return copy_tensors(value)
     return tensor(value if isinstance(value, Tensor) else np.asarray(value))
 
 
-def adopted(op: str, key: str, value: Any, p: Tensor) -> Any:
-    """A loaded entry of the state of a parameter, in the parameter's dtype."""
+def load_param_value(op: str, key: str, value: Any, p: Tensor) -> Any:
+    """The value of a loaded entry that a rule of the core reads, in the dtype of its parameter."""
     if not hasattr(value, "shape") or isinstance(value, np.generic):
         return value
     array = value if isinstance(value, Tensor) else np.asarray(value)
@@ -51,7 +49,7 @@ def adopted(op: str, key: str, value: Any, p: Tensor) -> Any:
     return tensor(array, dtype=p.dtype)
 
 
-def shared(states: list[State], names: tuple[str, ...]) -> None:
+def share_step_counts(states: list[State], names: tuple[str, ...]) -> None:
     """Converts loaded counts to float64 tensors; equal counts share one tensor."""
     known: dict[tuple[float, ...], dict[str, Tensor]] = {}
     for state in states:

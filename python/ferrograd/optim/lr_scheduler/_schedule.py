@@ -16,7 +16,7 @@ from ferrograd._core import Tensor
 from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._state_dict import copies
+from ferrograd.optim._state_dict import copy_tensors
 
 #: Rates of the groups: numbers, or tensors without axes.
 Rates = list[Any]
@@ -172,7 +172,7 @@ class LRScheduler:
             elif _is_code(own):
                 _load(own, value)
             else:
-                self.__dict__[key] = copies(value)
+                self.__dict__[key] = copy_tensors(value)
 
 
 def _noted(step: types.FunctionType) -> Callable[..., Any]:
@@ -195,7 +195,7 @@ def _saved(value: Any) -> Any:
     if isinstance(value, LRScheduler):
         return value.state_dict()
     if not callable(value):
-        return copies(value)
+        return copy_tensors(value)
     if isinstance(value, types.FunctionType | types.BuiltinFunctionType):
         return None
     return dict(getattr(value, "__dict__", {}))
