@@ -6,7 +6,7 @@
 use super::loop_call::{Loop, LoopFn};
 use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
 use crate::dtype::{Complex64, Complex128};
-use crate::kernels::math::{Argument, complex::is_far};
+use crate::kernels::math::{Argument, complex::is_extreme};
 use crate::kernels::number::complex_scalar::{ComplexElement, ComplexLane};
 
 /// Which arguments of a complex formula need `CAREFUL` lanes.
@@ -62,25 +62,25 @@ impl<T: ComplexElement, const FMA: bool, const CAREFUL: bool, const COMPLEX64: b
 /// # Safety
 /// The operands hold `end` elements.
 #[inline(always)]
-unsafe fn any_far<T: ComplexElement, const N: usize>(
+unsafe fn any_needs_careful<T: ComplexElement, const N: usize>(
     angles: bool,
     x: &[*const T; N],
     (start, end): (usize, usize),
 ) -> bool {
-    let mut far = false;
+    let mut found = false;
     let mut k = 0;
     while k < N {
         for i in start..end {
             // SAFETY: the caller guarantees the elements.
             let z = unsafe { *x[k].add(i) }.widen();
-            far |= is_far(z.re) | is_far(z.im);
+            found |= is_extreme(z.re) | is_extreme(z.im);
             if angles {
-                far |= z.re.is_wide_angle() | z.im.is_wide_angle();
+                found |= z.re.is_large_angle() | z.im.is_large_angle();
             }
         }
         k += 1;
     }
-    far
+    found
 }
 
 /// The loop over all elements. `COMPLEX64`: the elements are complex64. Without FMA all lanes are `CAREFUL`: such machines
@@ -118,7 +118,7 @@ unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool, const CO
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + CHUNK));
-            if any_far(S::CAREFUL_WHEN == CarefulWhen::Angles, &x, range) {
+            if any_needs_careful(S::CAREFUL_WHEN == CarefulWhen::Angles, &x, range) {
                 span::<ComplexLane<FMA, true, COMPLEX64>, K, T, N, P>(x, out, range, &params);
             } else {
                 span::<ComplexLane<FMA, false, COMPLEX64>, K, T, N, P>(x, out, range, &params);

@@ -2,16 +2,16 @@
 
 use super::complex_loops::{self, Angled, CarefulWhen, Field, Ring};
 use super::loop_table::LoopTable;
-use super::loops::{self, Kernel, Predicate, Wide};
+use super::loops::{self, FullRange, Kernel, Predicate};
 
 /// The attributes of a formula. Each is a method of the name that stands in a declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopAttributes {
-    /// Which floats need the slower exact evaluation.
-    pub wide: Wide,
+    /// Which arguments need the slower evaluation that is accurate for all of them.
+    pub full_range: FullRange,
     calls: bool,
     memory_bound: bool,
-    /// The same for complex numbers; None if the formula does not hold for them.
+    /// Which complex arguments need `CAREFUL` lanes; None if the formula does not hold for them.
     complex: Option<CarefulWhen>,
     complex64: bool,
     avx512: bool,
@@ -20,7 +20,7 @@ pub struct LoopAttributes {
 impl LoopAttributes {
     /// A formula of floats.
     pub const FLOAT: LoopAttributes = LoopAttributes {
-        wide: Wide::Never,
+        full_range: FullRange::Never,
         calls: false,
         memory_bound: false,
         complex: None,
@@ -31,19 +31,19 @@ impl LoopAttributes {
     pub const COMPLEX: LoopAttributes =
         LoopAttributes { complex: Some(CarefulWhen::Range), ..LoopAttributes::FLOAT };
 
-    /// It takes sin, cos or tan of a float: large ones are reduced exactly.
+    /// It takes sin, cos or tan: large angles are reduced exactly.
     pub const fn angles(self) -> LoopAttributes {
-        LoopAttributes { wide: Wide::Angles, ..self }
+        LoopAttributes { full_range: FullRange::LargeAngles, ..self }
     }
 
-    /// It is the remainder of its two operands: those with a large quotient are reduced exactly.
+    /// It is the remainder of its two operands: large quotients are reduced exactly.
     pub const fn quotients(self) -> LoopAttributes {
-        LoopAttributes { wide: Wide::Quotients, ..self }
+        LoopAttributes { full_range: FullRange::LargeQuotients, ..self }
     }
 
     /// It is the inverse error function: arguments near the ends of its domain have another polynomial.
     pub const fn ends(self) -> LoopAttributes {
-        LoopAttributes { wide: Wide::Ends, ..self }
+        LoopAttributes { full_range: FullRange::DomainEnds, ..self }
     }
 
     /// It calls scalar library functions: nothing vectorises, and one loop serves every instruction-set level.
@@ -56,12 +56,12 @@ impl LoopAttributes {
         LoopAttributes { memory_bound: true, ..self }
     }
 
-    /// Of complex numbers it takes sums and products only: no argument needs care. It gets loops of complex64.
+    /// It consists of sums and products of complex numbers: none needs `CAREFUL` lanes. It gets loops of complex64.
     pub const fn ring(self) -> LoopAttributes {
         LoopAttributes { complex: Some(CarefulWhen::Never), complex64: true, ..self }
     }
 
-    /// Of complex numbers it takes an exponential or a trigonometric function: large angles need care.
+    /// It takes exponentials or trigonometric functions of complex numbers: large angles need `CAREFUL` lanes.
     pub const fn exponential(self) -> LoopAttributes {
         LoopAttributes { complex: Some(CarefulWhen::Angles), ..self }
     }

@@ -147,7 +147,7 @@ macro_rules! loop_table {
             { $crate::loop_table!(@count $($x)*) },
             { $crate::loop_table!(@count $($p)*) },
         > for $K {
-            const WIDE: $crate::kernels::elementwise::loops::Wide = $attributes.wide;
+            const FULL_RANGE: $crate::kernels::elementwise::loops::FullRange = $attributes.full_range;
             #[inline(always)]
             fn eval<R: $crate::kernels::number::real::Real>(
                 [$($x),*]: [R; $crate::loop_table!(@count $($x)*)],

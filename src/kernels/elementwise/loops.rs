@@ -8,23 +8,23 @@ use crate::kernels::math::Argument;
 use crate::kernels::number::real::{Lit, Real};
 use crate::kernels::number::scalar::Lane;
 
-/// Which arguments of a formula need `WIDE` lanes, that is the slower exact evaluation.
+/// Which arguments of a formula need `FULL_RANGE` lanes: a slower evaluation that is accurate for every argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wide {
+pub enum FullRange {
     /// None.
     Never,
     /// Large ones: the formula has sin, cos or tan.
-    Angles,
+    LargeAngles,
     /// Those with a large quotient: the formula is the remainder of its two operands.
-    Quotients,
+    LargeQuotients,
     /// Those near the ends of the domain: the formula is the inverse error function.
-    Ends,
+    DomainEnds,
 }
 
 /// A formula of `N` operands and `P` parameters that yields a value of the operands' type.
 pub trait Kernel<const N: usize, const P: usize> {
-    /// Which arguments need `WIDE` lanes.
-    const WIDE: Wide;
+    /// Which arguments need `FULL_RANGE` lanes.
+    const FULL_RANGE: FullRange;
     /// The formula; implementations are `#[inline(always)]`.
     fn eval<R: Real>(x: [R; N], p: [R; P]) -> R
     where
@@ -42,10 +42,10 @@ pub trait Predicate<const N: usize> {
 /// Whether the baseline of this target has fused multiply-add.
 pub(super) const BASE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
-/// Elements examined at once for arguments that need `WIDE` lanes.
-const WIDE_CHUNK: usize = 2048;
+/// Elements examined at once for arguments that need `FULL_RANGE` lanes.
+const FULL_RANGE_CHUNK: usize = 2048;
 /// The same where about one argument in a thousand needs them.
-const ENDS_CHUNK: usize = 64;
+const DOMAIN_END_CHUNK: usize = 64;
 
 /// The operand pointers of a loop, typed.
 ///
@@ -65,9 +65,9 @@ pub(super) trait LaneOf<T>: Real {
     fn store(self) -> T;
 }
 
-impl<T: Copy, const FMA: bool, const WIDE: bool> LaneOf<T> for Lane<T, FMA, WIDE>
+impl<T: Copy, const FMA: bool, const FULL_RANGE: bool> LaneOf<T> for Lane<T, FMA, FULL_RANGE>
 where
-    Lane<T, FMA, WIDE>: Real,
+    Lane<T, FMA, FULL_RANGE>: Real,
 {
     #[inline(always)]
     fn load(element: T) -> Self {
@@ -126,34 +126,38 @@ pub(super) unsafe fn span<L, K, T, const N: usize, const P: usize>(
     }
 }
 
-/// Whether an operand has a value in `start..end` that needs a `WIDE` lane.
+/// Whether an operand has an argument in `start..end` that needs a `FULL_RANGE` lane.
 ///
 /// # Safety
 /// The operands hold `end` elements.
 #[inline(always)]
-unsafe fn any_wide<T: Argument, const N: usize>(
-    which: Wide,
+unsafe fn any_needs_full_range<T: Argument, const N: usize>(
+    which: FullRange,
     x: &[*const T; N],
     (start, end): (usize, usize),
 ) -> bool {
-    let mut wide = false;
+    let mut found = false;
     let mut k = 0;
-    if which == Wide::Quotients {
+    if which == FullRange::LargeQuotients {
         for i in start..end {
             // SAFETY: the caller guarantees the elements.
-            wide |= unsafe { (*x[0].add(i)).is_far_quotient(*x[N - 1].add(i)) };
+            found |= unsafe { (*x[0].add(i)).is_large_quotient(*x[N - 1].add(i)) };
         }
-        return wide;
+        return found;
     }
     while k < N {
         for i in start..end {
             // SAFETY: the caller guarantees the elements.
             let element = unsafe { *x[k].add(i) };
-            wide |= if which == Wide::Ends { element.is_outer() } else { element.is_wide_angle() };
+            found |= if which == FullRange::DomainEnds {
+                element.is_near_domain_end()
+            } else {
+                element.is_large_angle()
+            };
         }
         k += 1;
     }
-    wide
+    found
 }
 
 /// The loop over all elements.
@@ -178,14 +182,18 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
         let x: [*const T; N] = operands(ins);
         let out = out.cast::<T>();
         let params = if P == 0 { [0.0; P] } else { *params.cast::<[f64; P]>() };
-        if K::WIDE == Wide::Never {
+        if K::FULL_RANGE == FullRange::Never {
             return span::<Lane<T, FMA, false>, K, T, N, P>(x, out, (0, n), &params);
         }
-        let chunk = if K::WIDE == Wide::Ends { ENDS_CHUNK } else { WIDE_CHUNK };
+        let chunk = if K::FULL_RANGE == FullRange::DomainEnds {
+            DOMAIN_END_CHUNK
+        } else {
+            FULL_RANGE_CHUNK
+        };
         let mut start = 0;
         while start < n {
             let range = (start, n.min(start + chunk));
-            if any_wide(K::WIDE, &x, range) {
+            if any_needs_full_range(K::FULL_RANGE, &x, range) {
                 span::<Lane<T, FMA, true>, K, T, N, P>(x, out, range, &params);
             } else {
                 span::<Lane<T, FMA, false>, K, T, N, P>(x, out, range, &params);

@@ -1,33 +1,33 @@
-//! Tests for arguments that need `WIDE` lanes, the slower exact evaluation.
+//! Tests for arguments that need `FULL_RANGE` lanes, the slower evaluation that is accurate for every argument.
 //!
 //! Invariant: where the test is false, the fast lane has the correct value.
 
-use super::{erfinv, remainder, trig::WIDE_ABOVE};
+use super::{erfinv, remainder, trig::MAX_FAST_ANGLE};
 
-/// An argument that loops test before they choose between fast and `WIDE` lanes.
+/// An argument that loops test before they choose between fast and `FULL_RANGE` lanes.
 pub trait Argument: Copy {
-    /// Whether sin, cos and tan need a `WIDE` lane.
-    fn is_wide_angle(self) -> bool;
-    /// Whether the remainder of `self / o` needs a `WIDE` lane.
-    fn is_far_quotient(self, o: Self) -> bool;
-    /// Whether the inverse error function needs a `WIDE` lane.
-    fn is_outer(self) -> bool;
+    /// Whether sin, cos and tan need a `FULL_RANGE` lane.
+    fn is_large_angle(self) -> bool;
+    /// Whether the remainder of `self / o` needs a `FULL_RANGE` lane.
+    fn is_large_quotient(self, o: Self) -> bool;
+    /// Whether the inverse error function needs a `FULL_RANGE` lane.
+    fn is_near_domain_end(self) -> bool;
 }
 
 macro_rules! argument {
     ($($t:ident $module:ident),*) => {$(
         impl Argument for $t {
             #[inline(always)]
-            fn is_wide_angle(self) -> bool {
-                self.abs() > WIDE_ABOVE as $t
+            fn is_large_angle(self) -> bool {
+                self.abs() > MAX_FAST_ANGLE as $t
             }
             #[inline(always)]
-            fn is_far_quotient(self, o: Self) -> bool {
-                remainder::$module::is_far_quotient(self, o)
+            fn is_large_quotient(self, o: Self) -> bool {
+                remainder::$module::is_large_quotient(self, o)
             }
             #[inline(always)]
-            fn is_outer(self) -> bool {
-                erfinv::$module::is_outer(self)
+            fn is_near_domain_end(self) -> bool {
+                erfinv::$module::is_near_domain_end(self)
             }
         }
     )*};

@@ -1,5 +1,5 @@
 //! The exact remainder of a division: from the quotient if that is small enough to be exact, else by the
-//! standard library in a `WIDE` lane, and NaN in another.
+//! standard library in a `FULL_RANGE` lane, and NaN in another.
 
 /// Defines the remainder for one float width.
 macro_rules! remainder {
@@ -9,25 +9,25 @@ macro_rules! remainder {
         pub(crate) mod $module {
             use crate::kernels::math::basic::$round::{residue, trunc};
 
-            /// Whether the quotient has so many digits, or an operand is so extreme, that only a `WIDE` lane
+            /// Whether the quotient has so many digits, or an operand is so extreme, that only a `FULL_RANGE` lane
             /// is exact.
             #[inline(always)]
-            pub fn is_far_quotient(a: $t, b: $t) -> bool {
+            pub fn is_large_quotient(a: $t, b: $t) -> bool {
                 let (a, b) = (a.abs(), b.abs());
                 !((a <= b * $most) & (a < $high) & (b > $low) & (b < $high))
             }
 
             #[inline(always)]
-            pub fn fmod<const FMA: bool, const WIDE: bool>(a: $t, b: $t) -> $t {
-                let far = is_far_quotient(a, b);
-                if WIDE && far {
+            pub fn fmod<const FMA: bool, const FULL_RANGE: bool>(a: $t, b: $t) -> $t {
+                let large = is_large_quotient(a, b);
+                if FULL_RANGE && large {
                     return a % b;
                 }
                 let (u, v) = (a.abs(), b.abs());
                 // The rounded quotient may be one too large, never too small.
                 let rest = residue::<FMA>(u, trunc::<FMA>(u / v), v);
                 let rest = if rest < 0.0 { rest + v } else { rest };
-                if far { <$t>::NAN } else { rest.copysign(a) }
+                if large { <$t>::NAN } else { rest.copysign(a) }
             }
         }
     };

@@ -1,6 +1,6 @@
 //! `Lane`: the float on which loops evaluate a `Real` formula, with the functions of `math`.
 //!
-//! Branch-free except in `WIDE` lanes, so that LLVM vectorises the loop. Invariant: the value of a formula
+//! Branch-free except in `FULL_RANGE` lanes, so that LLVM vectorises the loop. Invariant: the value of a formula
 //! depends on its operands and on `FMA`, not on the loop's shape.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -8,33 +8,33 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use super::real::Real;
 use crate::kernels::math;
 
-/// One float of a loop. `FMA`: the loop is compiled for a CPU with fused multiply-add. `WIDE`: arguments may
-/// be so large that sin, cos and tan need the slow range reduction; without it their result for such
-/// arguments is undefined.
+/// One float of a loop. `FMA`: the loop is compiled for a CPU with fused multiply-add. `FULL_RANGE`: `sin`,
+/// `cos`, `tan`, `erfinv` and `fmod` are accurate for every argument and slower; without it their result for
+/// arguments that `math::Argument` tests for is undefined.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct Lane<T, const FMA: bool, const WIDE: bool = false>(pub T);
+pub struct Lane<T, const FMA: bool, const FULL_RANGE: bool = false>(pub T);
 
 macro_rules! operators {
     ($t:ty: $($op:ident $f:ident $s:tt),*) => {$(
-        impl<const FMA: bool, const WIDE: bool> $op for Lane<$t, FMA, WIDE> {
+        impl<const FMA: bool, const FULL_RANGE: bool> $op for Lane<$t, FMA, FULL_RANGE> {
             type Output = Self;
             #[inline(always)]
             fn $f(self, o: Self) -> Self {
                 Lane(self.0 $s o.0)
             }
         }
-        impl<const FMA: bool, const WIDE: bool> $op<f64> for Lane<$t, FMA, WIDE> {
+        impl<const FMA: bool, const FULL_RANGE: bool> $op<f64> for Lane<$t, FMA, FULL_RANGE> {
             type Output = Self;
             #[inline(always)]
             fn $f(self, o: f64) -> Self {
                 Lane(self.0 $s o as $t)
             }
         }
-        impl<const FMA: bool, const WIDE: bool> $op<Lane<$t, FMA, WIDE>> for f64 {
-            type Output = Lane<$t, FMA, WIDE>;
+        impl<const FMA: bool, const FULL_RANGE: bool> $op<Lane<$t, FMA, FULL_RANGE>> for f64 {
+            type Output = Lane<$t, FMA, FULL_RANGE>;
             #[inline(always)]
-            fn $f(self, o: Lane<$t, FMA, WIDE>) -> Lane<$t, FMA, WIDE> {
+            fn $f(self, o: Lane<$t, FMA, FULL_RANGE>) -> Lane<$t, FMA, FULL_RANGE> {
                 Lane(self as $t $s o.0)
             }
         }
@@ -51,11 +51,11 @@ macro_rules! compare {
 }
 
 macro_rules! lane {
-    ($t:ident: plain { $($plain:ident),* } fused { $($fused:ident),* } wide { $($wide:ident),* }
-     plain2 { $($plain2:ident),* } fused2 { $($fused2:ident),* } wide2 { $($wide2:ident),* }) => {
+    ($t:ident: plain { $($plain:ident),* } fused { $($fused:ident),* } full_range { $($full_range:ident),* }
+     plain2 { $($plain2:ident),* } fused2 { $($fused2:ident),* } full_range2 { $($full_range2:ident),* }) => {
         operators!($t: Add add +, Sub sub -, Mul mul *, Div div /);
 
-        impl<const FMA: bool, const WIDE: bool> Neg for Lane<$t, FMA, WIDE> {
+        impl<const FMA: bool, const FULL_RANGE: bool> Neg for Lane<$t, FMA, FULL_RANGE> {
             type Output = Self;
             #[inline(always)]
             fn neg(self) -> Self {
@@ -63,7 +63,7 @@ macro_rules! lane {
             }
         }
 
-        impl<const FMA: bool, const WIDE: bool> Real for Lane<$t, FMA, WIDE> {
+        impl<const FMA: bool, const FULL_RANGE: bool> Real for Lane<$t, FMA, FULL_RANGE> {
             type Mask = bool;
 
             #[inline(always)]
@@ -101,8 +101,8 @@ macro_rules! lane {
             )*
             $(
                 #[inline(always)]
-                fn $wide(self) -> Self {
-                    Lane(math::$t::$wide::<FMA, WIDE>(self.0))
+                fn $full_range(self) -> Self {
+                    Lane(math::$t::$full_range::<FMA, FULL_RANGE>(self.0))
                 }
             )*
             $(
@@ -119,8 +119,8 @@ macro_rules! lane {
             )*
             $(
                 #[inline(always)]
-                fn $wide2(self, o: Self) -> Self {
-                    Lane(math::$t::$wide2::<FMA, WIDE>(self.0, o.0))
+                fn $full_range2(self, o: Self) -> Self {
+                    Lane(math::$t::$full_range2::<FMA, FULL_RANGE>(self.0, o.0))
                 }
             )*
         }
@@ -137,8 +137,8 @@ macro_rules! both {
 both! {
     plain { abs, sqrt }
     fused { lgamma, digamma, trigamma, cbrt, asin, acos, atan, exp, exp2, expm1, ln, log2, log10, log1p, logit, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, erf, erfc, normal_cdf, floor, ceil, round, trunc }
-    wide { sin, cos, tan, erfinv }
+    full_range { sin, cos, tan, erfinv }
     plain2 { max, min, copysign, polygamma, sinc }
     fused2 { powf, atan2, hypot }
-    wide2 { fmod }
+    full_range2 { fmod }
 }

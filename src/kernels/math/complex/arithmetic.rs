@@ -12,7 +12,7 @@ const MAX_PRODUCT: f64 =
 
 /// Whether a part is infinite, NaN, very large, or very small and not zero.
 #[inline(always)]
-pub fn is_far(part: f64) -> bool {
+pub fn is_extreme(part: f64) -> bool {
     let size = part.abs();
     !((size < MAX_FAST_PART) & ((size > 1.0 / MAX_FAST_PART) | (size == 0.0)))
 }

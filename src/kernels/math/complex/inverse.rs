@@ -8,7 +8,7 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2, PI};
 
-use super::arithmetic::{is_far, largest, quotient};
+use super::arithmetic::{is_extreme, largest, quotient};
 use super::{is_special, logarithm, mul_i, mul_neg_i};
 use crate::dtype::Complex128;
 use crate::kernels::math::f64 as real;
@@ -19,7 +19,7 @@ const CROSSOVER: f64 = 0.6417;
 /// Whether a part is so large that adding 1 has no effect.
 #[inline(always)]
 fn is_beyond(z: Complex128) -> bool {
-    is_far(largest(z)) && largest(z) > 1.0
+    is_extreme(largest(z)) && largest(z) > 1.0
 }
 
 /// The common quantities of arc sine and arc cosine in the first quadrant: `a` is half the sum of the
@@ -94,7 +94,7 @@ pub fn asinh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
         let far = log_of_double::<FMA>(z);
         return signed(far.re, far.im);
     }
-    if CAREFUL && is_far(largest(z)) || largest(z) == 0.0 {
+    if CAREFUL && is_extreme(largest(z)) || largest(z) == 0.0 {
         return z;
     }
     let ellipse = Ellipse::of(Complex128::new(z.im, z.re));
@@ -193,7 +193,7 @@ pub fn atanh<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
         return Complex128::new(inverse.re.copysign(z.re), FRAC_PI_2.copysign(z.im));
     }
     let (x, y) = (z.re.abs(), z.im);
-    let size = if CAREFUL && x == 1.0 && y != 0.0 && is_far(y) {
+    let size = if CAREFUL && x == 1.0 && y != 0.0 && is_extreme(y) {
         0.5 * (LN_2 - real::ln::<FMA>(y.abs()))
     } else {
         0.25 * real::log1p::<FMA>(4.0 * x / ((1.0 - x) * (1.0 - x) + y * y))

@@ -7,7 +7,7 @@
 use std::f64::consts::{LN_2, LOG2_E, LOG10_E};
 
 use super::arithmetic::{exponent, largest, scaled};
-use super::{is_far, is_special};
+use super::{is_extreme, is_special};
 use crate::dtype::Complex128;
 use crate::kernels::math::f64 as real;
 
@@ -45,7 +45,7 @@ fn logarithm<const FMA: bool, const CAREFUL: bool>(
         let size = if z.re.is_infinite() || z.im.is_infinite() { f64::INFINITY } else { f64::NAN };
         return Complex128::new(size, turn);
     }
-    if CAREFUL && is_far(largest(z)) {
+    if CAREFUL && is_extreme(largest(z)) {
         let e = exponent(largest(z));
         let near = scaled(z, -e);
         let sum = square_sum::<FMA>(near.re, near.im, 0.0);
@@ -80,7 +80,7 @@ pub fn log10<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 
 #[inline(always)]
 pub fn log1p<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     let one = 1.0 + z.re;
-    if CAREFUL && (is_special(z) || is_far(largest(z)) && largest(z) > 1.0) {
+    if CAREFUL && (is_special(z) || is_extreme(largest(z)) && largest(z) > 1.0) {
         return ln::<FMA, true>(Complex128::new(one, z.im));
     }
     let added = one - z.re;
@@ -110,7 +110,7 @@ pub fn sqrt<const FMA: bool, const CAREFUL: bool>(z: Complex128) -> Complex128 {
     if CAREFUL && is_special(z) {
         return special_root(z);
     }
-    if CAREFUL && is_far(largest(z)) {
+    if CAREFUL && is_extreme(largest(z)) {
         let e = exponent(largest(z)) & !1;
         return scaled(root::<FMA>(scaled(z, -e)), e / 2);
     }

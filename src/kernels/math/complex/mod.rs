@@ -11,7 +11,7 @@ mod inverse;
 mod logarithm;
 mod powers;
 
-pub use arithmetic::{is_far, quotient, recip};
+pub use arithmetic::{is_extreme, quotient, recip};
 use arithmetic::{is_special, mul_i, mul_neg_i};
 pub use exponential::{cos, cosh, exp, exp2, expm1, sigmoid, sin, sinh, tan, tanh};
 pub use inverse::{acos, acosh, asin, asinh, atan, atanh};

@@ -29,14 +29,14 @@ macro_rules! erf_inverse {
                 half
             }
 
-            /// Whether only a `WIDE` lane has the result: few numbers are that close to an end.
+            /// Whether only a `FULL_RANGE` lane has the result: few numbers are that close to an end.
             #[inline(always)]
-            pub fn is_outer(x: $t) -> bool {
+            pub fn is_near_domain_end(x: $t) -> bool {
                 x.abs() > $edge
             }
 
             #[inline(always)]
-            pub fn erfinv<const FMA: bool, const WIDE: bool>(x: $t) -> $t {
+            pub fn erfinv<const FMA: bool, const FULL_RANGE: bool>(x: $t) -> $t {
                 let w =
                     -ln::<FMA>(if FMA { fma::<FMA>(-x, x, 1.0) } else { (1.0 - x) * (1.0 + x) });
                 // Two interleaved chains of products take half the time of one.
@@ -45,7 +45,7 @@ macro_rules! erf_inverse {
                 let q = v * v;
                 let middle =
                     fma::<FMA>(horner::<FMA, HALF>(odd, q), v, horner::<FMA, HALF>(even, q));
-                if !WIDE {
+                if !FULL_RANGE {
                     return x * middle;
                 }
                 let s = w.sqrt();

@@ -1,11 +1,11 @@
 //! Sine, cosine and tangent of float64: `x = k pi/2 + r` with `r` in two parts, and a polynomial for each of
 //! sine and cosine on `|r| <= pi/4`, selected by the quadrant.
 //!
-//! The reduction is accurate up to `WIDE_ABOVE`; beyond, a `WIDE` lane calls the standard library, and the
+//! The reduction is accurate up to `MAX_FAST_ANGLE`; beyond, a `FULL_RANGE` lane calls the standard library, and the
 //! result of another is undefined. Error: sine and cosine below 1 ulp, tangent below 2.
 
-/// Arguments above this magnitude need a `WIDE` lane for sin, cos and tan.
-pub(in crate::kernels::math) const WIDE_ABOVE: f64 = 65536.0;
+/// Arguments above this magnitude need a `FULL_RANGE` lane for sin, cos and tan.
+pub(in crate::kernels::math) const MAX_FAST_ANGLE: f64 = 65536.0;
 
 /// The reduced argument: the two low bits of the multiple of pi/2, and the remainder in two parts.
 #[derive(Clone, Copy)]
@@ -75,7 +75,7 @@ const COS: [f64; 6] = [
 /// Trigonometry of float64.
 #[allow(missing_docs)]
 pub(in crate::kernels::math) mod w64 {
-    use super::{COS, Reduced, SIN, WIDE_ABOVE};
+    use super::{COS, MAX_FAST_ANGLE, Reduced, SIN};
     use crate::kernels::math::basic::round64::{fma, horner};
 
     /// Sine and cosine of the remainder.
@@ -100,15 +100,15 @@ pub(in crate::kernels::math) mod w64 {
         if q & 2 == 0 { value } else { -value }
     }
 
-    /// Whether the standard library has to compute it: large, infinite or NaN, in a `WIDE` lane.
+    /// Whether the standard library has to compute it: large, infinite or NaN, in a `FULL_RANGE` lane.
     #[inline(always)]
-    fn is_wide<const WIDE: bool>(x: f64) -> bool {
-        WIDE && (x.abs() > WIDE_ABOVE || x.is_nan())
+    fn needs_library<const FULL_RANGE: bool>(x: f64) -> bool {
+        FULL_RANGE && (x.abs() > MAX_FAST_ANGLE || x.is_nan())
     }
 
     #[inline(always)]
-    pub fn sin<const FMA: bool, const WIDE: bool>(x: f64) -> f64 {
-        if is_wide::<WIDE>(x) {
+    pub fn sin<const FMA: bool, const FULL_RANGE: bool>(x: f64) -> f64 {
+        if needs_library::<FULL_RANGE>(x) {
             return x.sin();
         }
         let value = shifted_sin::<FMA>(x, 0);
@@ -116,16 +116,16 @@ pub(in crate::kernels::math) mod w64 {
     }
 
     #[inline(always)]
-    pub fn cos<const FMA: bool, const WIDE: bool>(x: f64) -> f64 {
-        if is_wide::<WIDE>(x) {
+    pub fn cos<const FMA: bool, const FULL_RANGE: bool>(x: f64) -> f64 {
+        if needs_library::<FULL_RANGE>(x) {
             return x.cos();
         }
         shifted_sin::<FMA>(x, 1)
     }
 
     #[inline(always)]
-    pub fn tan<const FMA: bool, const WIDE: bool>(x: f64) -> f64 {
-        if is_wide::<WIDE>(x) {
+    pub fn tan<const FMA: bool, const FULL_RANGE: bool>(x: f64) -> f64 {
+        if needs_library::<FULL_RANGE>(x) {
             return x.tan();
         }
         let reduced = Reduced::new::<FMA>(x);

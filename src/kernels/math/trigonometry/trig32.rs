@@ -1,10 +1,10 @@
 //! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on
 //! `|r| <= pi/4`; the tangent is a quotient.
 //!
-//! Without FMA the reduction is done in float64. As in `trig`, a `WIDE` lane calls the standard library
-//! beyond `WIDE_ABOVE`. Error: all below 1.5 ulp.
+//! Without FMA the reduction is done in float64. As in `trig`, a `FULL_RANGE` lane calls the standard library
+//! beyond `MAX_FAST_ANGLE`. Error: all below 1.5 ulp.
 
-use super::trig::WIDE_ABOVE;
+use super::trig::MAX_FAST_ANGLE;
 use crate::kernels::math::basic::round32;
 
 /// `(sin(r) - r) / r^3`, `(cos(r) - 1 + r^2 / 2) / r^4` and `(tan(r) - r) / r^3` in `r^2`.
@@ -40,10 +40,10 @@ fn reduce<const FMA: bool>(x: f32) -> (u32, f32, f32) {
     (t.to_bits(), rest, (whole - rest as f64) as f32)
 }
 
-/// Whether the standard library has to compute it: large, infinite or NaN, in a `WIDE` lane.
+/// Whether the standard library has to compute it: large, infinite or NaN, in a `FULL_RANGE` lane.
 #[inline(always)]
-fn is_wide<const WIDE: bool>(x: f32) -> bool {
-    WIDE && (x.abs() > WIDE_ABOVE as f32 || x.is_nan())
+fn needs_library<const FULL_RANGE: bool>(x: f32) -> bool {
+    FULL_RANGE && (x.abs() > MAX_FAST_ANGLE as f32 || x.is_nan())
 }
 
 /// Trigonometry of float32.
@@ -68,18 +68,18 @@ pub(in crate::kernels::math) mod w32 {
     }
 
     #[inline(always)]
-    pub fn sin<const FMA: bool, const WIDE: bool>(x: f32) -> f32 {
-        if is_wide::<WIDE>(x) { x.sin() } else { shifted_sin::<FMA>(x, 0) }
+    pub fn sin<const FMA: bool, const FULL_RANGE: bool>(x: f32) -> f32 {
+        if needs_library::<FULL_RANGE>(x) { x.sin() } else { shifted_sin::<FMA>(x, 0) }
     }
 
     #[inline(always)]
-    pub fn cos<const FMA: bool, const WIDE: bool>(x: f32) -> f32 {
-        if is_wide::<WIDE>(x) { x.cos() } else { shifted_sin::<FMA>(x, 1) }
+    pub fn cos<const FMA: bool, const FULL_RANGE: bool>(x: f32) -> f32 {
+        if needs_library::<FULL_RANGE>(x) { x.cos() } else { shifted_sin::<FMA>(x, 1) }
     }
 
     #[inline(always)]
-    pub fn tan<const FMA: bool, const WIDE: bool>(x: f32) -> f32 {
-        if is_wide::<WIDE>(x) {
+    pub fn tan<const FMA: bool, const FULL_RANGE: bool>(x: f32) -> f32 {
+        if needs_library::<FULL_RANGE>(x) {
             return x.tan();
         }
         let (t, r, low) = reduce::<FMA>(x);
