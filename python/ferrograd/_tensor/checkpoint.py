@@ -13,7 +13,7 @@ from typing import Any, Never, ParamSpec, TypeVar
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
 from ferrograd._tensor.closures import KeptFunction
 from ferrograd._tensor.generator import SavedStates
-from ferrograd._tensor.pytree import Tree, flatten, kept
+from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd._tensor.recorded_arrays import recording, repeating
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
@@ -107,7 +107,7 @@ def _call(
     tensors = [x for x in shown if not x.is_inference()]
     before = [x._version for x in tensors]
     # The copy is kept for the repetition; the first run uses the original.
-    given = (args, kwargs) if tree is None else (tuple(map(kept, leaves)), {})
+    given = (args, kwargs) if tree is None else (tuple(map(copy_arrays, leaves)), {})
     first = functools.partial(_called, run, args, kwargs)
     result: R = _checkpoint(first, again, (*closed, *given[0]), given[1], early_stop)
     _refuse_shared([x for x, version in zip(tensors, before, strict=True) if x._version != version])
