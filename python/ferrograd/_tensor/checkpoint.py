@@ -13,7 +13,7 @@ from typing import Any, Never, ParamSpec, TypeVar
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
 from ferrograd._tensor.closures import KeptFunction
 from ferrograd._tensor.generator import SavedStates
-from ferrograd._tensor.pytree import Tree, flatten
+from ferrograd._tensor.pytree import Tree, copy_arrays, flatten
 from ferrograd._tensor.recorded_arrays import recording, repeating
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
