@@ -26,7 +26,7 @@ const TILE: usize = 512;
 /// Where an operand comes from.
 #[derive(Clone, Copy)]
 enum Source {
-    /// The next view.
+    /// The next of the views that are read.
     View,
     /// A scalar, as the bytes of one element.
     Number([u64; 2]),
@@ -56,8 +56,8 @@ fn number_bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
     word
 }
 
-/// Applies the loop for `dtype`, or for the dtype that computes for it. As `apply`, except that operands may
-/// be of any dtype.
+/// As `apply`, for operands of any dtype: they are converted to `dtype`, or to the dtype that computes for it if
+/// `dtype` has no loop.
 ///
 /// # Panics
 /// When there is no such loop: a bug of the caller.

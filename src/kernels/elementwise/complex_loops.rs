@@ -83,8 +83,8 @@ unsafe fn any_needs_careful<T: ComplexElement, const N: usize>(
     found
 }
 
-/// The loop over all elements. `COMPLEX64`: the elements are complex64. Without FMA all lanes are `CAREFUL`: such machines
-/// are rare, and one copy of the formula halves the code.
+/// The loop over all elements. `COMPLEX64`: the elements are complex64. Without FMA all lanes are `CAREFUL`:
+/// such machines are rare, and one copy of the formula halves the code.
 ///
 /// # Safety
 /// As `Loop`.

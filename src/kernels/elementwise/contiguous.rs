@@ -1,8 +1,7 @@
-//! Calls of a loop without a strided plan: contiguous operands and scalars, a contiguous output. Pads tails,
-//! splats scalars into small tiles, and streams large outputs.
+//! Calls of a loop with contiguous operands and scalars and a contiguous output. Pads tails, repeats scalars in
+//! small tiles, and writes large outputs with non-temporal stores.
 //!
-//! Invariant: padding repeats an element of the operand, so that a loop meets no value that the operand does
-//! not have.
+//! Invariant: padding repeats an element of the operand, so that a loop computes with no other values.
 
 use std::mem::MaybeUninit;
 
@@ -15,10 +14,10 @@ use crate::kernels::view::with_word;
 
 /// Tails are padded to one vector of the widest level, in bytes.
 const VECTOR_BYTES: usize = 64;
-/// Costs per element for which padding a tail pays: dearer than a plain instruction, cheaper than a scalar
-/// library call, which the padding would repeat.
+/// Costs per element, in nanoseconds, for which padding a tail is faster: above those of a few instructions, below those of
+/// scalar library calls, which would also be made for the padding.
 const PADDING_COST: std::ops::Range<f32> = 0.3..6.0;
-/// A shorter tail is computed as it is: scalar code costs less than padding.
+/// A shorter tail is not padded: scalar code costs less.
 const MIN_PADDED_TAIL: usize = 6;
 /// A buffer for an element of any dtype.
 type Widest = [u64; 2];

@@ -20,7 +20,7 @@ pub struct Operand<'a> {
     pub ptr: *const u8,
     /// One stride per dimension, in elements; 0 where broadcast.
     pub strides: &'a [isize],
-    /// Bytes of one element: 1, 4 or 8.
+    /// Bytes of one element.
     pub itemsize: usize,
 }
 
@@ -31,7 +31,7 @@ pub struct OutOperand<'a> {
     pub ptr: *mut u8,
     /// One stride per dimension, in elements.
     pub strides: &'a [isize],
-    /// Bytes of one element: 1, 4 or 8.
+    /// Bytes of one element.
     pub itemsize: usize,
     /// Whether the loop also reads an operand from the output (in-place loops).
     pub read: bool,
@@ -53,12 +53,12 @@ const IN_PLACE_DIRECT_ELEMENTS: usize = 64;
 /// Operands that a small call can gather into contiguous buffers.
 const GATHERED_OPERANDS: usize = 2;
 
-/// A loop as a call runs it.
+/// A loop with its parameters and its cost.
 #[derive(Clone, Copy)]
 pub struct LoopWork<'a> {
     /// The loop.
     pub f: Loop,
-    /// The same over rows with a scalar each, if there is one.
+    /// The loop over rows in which one operand is a scalar per row, if the operation has one.
     pub row_loop: Option<RowLoop>,
     /// The parameters of its formula.
     pub params: &'a [f64],
@@ -176,7 +176,7 @@ impl StridedCall<'_> {
         parallel_blocks(n, cost, body);
     }
 
-    /// Runs the row loop, if there is one and the operands are rows with a scalar each; returns whether it ran.
+    /// Runs the row loop, if there is one and the layout of the operands allows it; returns whether it ran.
     ///
     /// # Safety
     /// As `run`.

@@ -30,11 +30,11 @@ pub enum In<'a> {
 const WHERE_COST: f32 = 0.3;
 const ZERO_STRIDES: [isize; 64] = [0; 64];
 
-/// An operand of a loop that was already looked up.
+/// An operand of `run_loop`.
 pub(crate) enum Input<'a> {
     /// Elements.
     View(View<'a>),
-    /// The bytes of a scalar, and its element size.
+    /// The bytes of a scalar in the dtype of the loop, and the size of that dtype.
     Number(&'a u64, usize),
 }
 

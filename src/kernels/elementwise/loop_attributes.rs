@@ -1,10 +1,11 @@
-//! `LoopAttributes`: what a declaration says of its formula besides the text, in brackets behind its domain (`loop_table!`).
+//! `LoopAttributes`: properties of a formula that decide which loops it gets. `loop_table!` takes them in brackets after the
+//! domain.
 
 use super::complex_loops::{self, Angled, CarefulWhen, Field, Ring};
 use super::loop_table::LoopTable;
 use super::loops::{self, FullRange, Kernel, Predicate};
 
-/// The attributes of a formula. Each is a method of the name that stands in a declaration.
+/// The attributes of a formula. The name of an attribute in a declaration is the method that sets it.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopAttributes {
     /// Which arguments need the slower evaluation that is accurate for all of them.
@@ -27,7 +28,7 @@ impl LoopAttributes {
         complex64: false,
         avx512: false,
     };
-    /// A formula that holds for complex numbers, too.
+    /// A formula of floats and of complex numbers.
     pub const COMPLEX: LoopAttributes =
         LoopAttributes { complex: Some(CarefulWhen::Range), ..LoopAttributes::FLOAT };
 
@@ -51,7 +52,7 @@ impl LoopAttributes {
         LoopAttributes { calls: true, ..self }
     }
 
-    /// Memory limits it: AVX-512 would gain nothing and uses the loops of AVX2.
+    /// Memory bandwidth limits it: AVX-512 would not be faster, so that level uses the loops of AVX2.
     pub const fn memory_bound(self) -> LoopAttributes {
         LoopAttributes { memory_bound: true, ..self }
     }

@@ -1,5 +1,5 @@
 //! `Loop` and `LoopCall`: a function over contiguous elements, and one call of it. Eager operations, the backward pass and
-//! programs of compiled functions all fill a `LoopCall`; nothing else can call a loop.
+//! programs of compiled functions build `LoopCall`s; there is no other way to call a loop.
 
 use super::dispatch::MAX_OPERANDS;
 

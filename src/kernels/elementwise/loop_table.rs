@@ -36,7 +36,7 @@ pub struct LoopTable {
     /// In-place loops of float64 and float32: the first operand is the output, and `ins` holds only the
     /// second.
     pub in_place: Option<&'static [[Loop; 3]; 2]>,
-    /// Loops over rows with one scalar each: float64 and float32.
+    /// Loops over rows in which one operand is a scalar per row: float64 and float32.
     pub row_loops: Option<&'static [[RowLoop; 3]; 2]>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
@@ -119,11 +119,11 @@ impl LoopTable {
 
 /// Builds a `LoopTable` in a constant expression: `domain [attributes]: |operands; parameters| formula;` and rows.
 ///
-/// * The domain is `float`, or `complex` for a formula that holds for complex numbers as well (it is holomorphic, or
-///   holds all the same); `R` is the scalar type in the formula. Operands and result have one dtype.
-///   `float -> mask:` and `complex -> mask:` have a boolean result. Without this row the operation takes integers
-///   and booleans only. Functions called by the formula must be `#[inline(always)]`.
-/// * The attributes, in any order, are the methods of `LoopAttributes`: which arguments need an exact evaluation
+/// * The domain is `float`, or `complex` for a formula that is correct for complex numbers as well; `R` is the scalar type
+///   in the formula. Operands and result have one dtype; `float -> mask:` and `complex -> mask:` have a boolean result.
+///   Without this row the operation takes integers and booleans only. Functions called by the formula must be
+///   `#[inline(always)]`.
+/// * The attributes, in any order, are the methods of `LoopAttributes`: which arguments need a slower evaluation
 ///   (`angles`, `quotients`, `ends`; of complex numbers `ring`, `exponential`), which loops there are (`calls`,
 ///   `memory_bound`, `complex64`, `avx512`).
 /// * `ints: |a, b| formula;` gives loops of int64, int32, uint8 and uint64 (plain Rust on the integer type `T`), and
@@ -132,8 +132,8 @@ impl LoopTable {
 ///   vector instructions for comparisons, extremes, shifts and products. `integer_division: Result;` stands instead of
 ///   `ints:` for a result of the division of two integers.
 /// * `bool: |a, b| formula;` gives the loop of booleans: operands and result are bytes, 0 or 1.
-/// * `in_place;` gives a formula of two operands loops that write over the first: it is so cheap that this pays.
-///   `rows: Add;` likewise gives it loops over rows with one scalar each, with the vector instruction of this name.
+/// * `in_place;` gives a formula of two operands loops that write over the first: worthwhile for a few instructions.
+///   `rows: Add;` gives it loops over rows in which one operand is a scalar per row; `Add` is the `RowOp`.
 /// * `cost: 0.3;` is nanoseconds per float64 element.
 #[macro_export]
 #[doc(hidden)]

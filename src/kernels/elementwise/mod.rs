@@ -1,8 +1,8 @@
 //! Element-wise loops: tables built from formulas (`loop_table!`), and the calls that run them.
 //!
-//! `LoopCall` is one call of a loop over contiguous elements; nothing else calls one. Three things fill it: `FlatLoop` and
-//! `SmallCall`, for a few contiguous elements and scalars (forward and backward); `StridedCall`, for operands of any strides; and
-//! the lowered steps and chains of compiled functions, which know their operands from the trace.
+//! `LoopCall` is one call of a loop over contiguous elements; nothing else calls one. It is built by `FlatLoop` and
+//! `SmallCall`, for a few contiguous elements and scalars (forward and backward); by `StridedCall`, for operands of any
+//! strides; and by the lowered steps and chains of compiled functions, which know their operands from the trace.
 //!
 //! Invariant: an element has the same bits whichever fast path computes it.
 

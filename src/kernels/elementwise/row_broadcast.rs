@@ -1,7 +1,7 @@
-//! Row loops of cheap binary formulas: one scalar per row beside its elements, or every second element of
-//! both operands.
+//! Row loops of cheap binary formulas: one operand is a scalar per row, or both operands are every second element
+//! of a row.
 //!
-//! The scalar stays in a register, where a strided plan would splat it into a tile. Invariant: the formula is
+//! The scalar stays in a register; a strided plan would repeat it in a tile. Invariant: the formula is
 //! that of the contiguous loop, so results are bit-identical.
 
 #[cfg(target_arch = "x86_64")]

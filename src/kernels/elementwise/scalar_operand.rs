@@ -1,4 +1,4 @@
-//! Scalar operands: their bytes in the dtype of a loop, and the contiguous elements that a loop reads in their place.
+//! Scalar operands: conversion to the dtype of a loop, and repetition in a buffer, since loops read contiguous elements.
 
 use std::mem::MaybeUninit;
 
@@ -6,7 +6,8 @@ use super::launch_loop::In;
 use crate::dtype::DType;
 use crate::kernels::view::with_word;
 
-/// The most elements of a small call, and for which a scalar is laid out at once. Above, padding and splitting pay.
+/// Most elements of a small call, and most repetitions of a scalar in a buffer. With more elements, padding tails and
+/// splitting over threads are worth their cost.
 pub(crate) const SMALL_CALL_ELEMENTS: usize = 256;
 
 /// A scalar as an element of `dtype`, in a word, so that it is aligned for every dtype.
@@ -61,7 +62,7 @@ impl SmallBuffer {
         SmallBuffer([const { MaybeUninit::uninit() }; SMALL_CALL_ELEMENTS])
     }
 
-    /// Lays out the scalar in the first `size` bytes of `word` as `n` elements.
+    /// Repeats the scalar in the first `size` bytes of `word` `n` times.
     #[inline(always)]
     pub(super) fn repeat(&mut self, word: u64, size: usize, n: usize) -> *const u8 {
         assert!(size <= size_of::<u64>() && n <= SMALL_CALL_ELEMENTS, "room for the elements");

@@ -1,8 +1,8 @@
-//! Loops over a few contiguous elements and scalars, without a plan: `FlatLoop::apply`, and `SmallCall` for several loops over
-//! the same operands.
+//! Loops over a few contiguous elements and scalars, without a strided plan: `FlatLoop` calls one loop, `SmallCall` several
+//! loops over the same operands.
 //!
-//! A call that does not fit is refused, and the caller uses `apply`. Invariant: every operand has the call's dtype and
-//! element count, or is a scalar; the bits are those of `apply`.
+//! They return false for operands that they do not support; the caller then uses `launch_loop::apply`. Invariant: every
+//! operand has the call's dtype and element count, or is a scalar; the bits are those of `launch_loop::apply`.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -18,10 +18,10 @@ use crate::dtype::DType;
 
 /// The most parameters of a formula of a small call.
 const MAX_PARAMS: usize = 4;
-/// The most scalars among the operands of a loop: they are laid out on the stack.
+/// Most scalars among the operands of a loop of a `SmallCall`: each has a buffer on the stack.
 const MAX_SCALARS: usize = 2;
 
-/// A contiguous run of elements of one dtype inside a storage.
+/// Contiguous elements of one dtype inside a storage.
 #[derive(Clone, Copy)]
 pub struct Flat<'a> {
     dtype: DType,
@@ -79,7 +79,7 @@ impl<'a> Flat<'a> {
     /// The bytes of the first element.
     ///
     /// # Safety
-    /// There is one, and it fits a word.
+    /// There is at least one element, of at most 8 bytes.
     #[inline(always)]
     unsafe fn word(self) -> u64 {
         let mut bytes = [0; 8];
@@ -92,23 +92,23 @@ impl<'a> Flat<'a> {
 /// An operand of a small call.
 #[derive(Clone, Copy)]
 pub enum FlatOperand<'a> {
-    /// Elements.
+    /// Contiguous elements.
     Elements(Flat<'a>),
-    /// A stride-0 run: one element for all.
+    /// One element in memory that is broadcast: all strides are 0.
     Repeated(Flat<'a>),
-    /// A scalar.
+    /// A float, converted to the dtype of the loop.
     Float(f64),
-    /// A scalar.
+    /// An integer, converted likewise.
     Int(i64),
 }
 
-/// An operand as a loop over `n` elements of one dtype reads it.
+/// A checked operand of a loop over `n` elements of one dtype.
 #[derive(Clone, Copy)]
 enum Argument {
     Absent,
     /// The `n` elements.
     Elements(*const u8),
-    /// The bytes of one element that stands for all.
+    /// The bytes of one element that is broadcast.
     Scalar(u64),
 }
 
@@ -125,21 +125,21 @@ impl Argument {
     /// The argument of an operand; None if it has another dtype or count.
     #[inline(always)]
     fn of(operand: FlatOperand<'_>, dtype: DType, n: usize) -> Option<Argument> {
-        let alike = |x: Flat<'_>| x.n == n && x.dtype == dtype;
+        let matches = |x: Flat<'_>| x.n == n && x.dtype == dtype;
         match operand {
-            FlatOperand::Elements(x) if alike(x) => Some(Argument::Elements(x.ptr)),
+            FlatOperand::Elements(x) if matches(x) => Some(Argument::Elements(x.ptr)),
             FlatOperand::Elements(_) => None,
-            // A scalar of two words.
+            // A complex scalar may not fit one word.
             _ if dtype.is_complex() => None,
             // SAFETY: there is an element inside its storage, and only complex ones are larger than a word.
-            FlatOperand::Repeated(x) if alike(x) => Some(Argument::Scalar(unsafe { x.word() })),
+            FlatOperand::Repeated(x) if matches(x) => Some(Argument::Scalar(unsafe { x.word() })),
             FlatOperand::Repeated(_) => None,
             FlatOperand::Float(float) => Some(Argument::Scalar(word(In::Float(float), dtype))),
             FlatOperand::Int(int) => Some(Argument::Scalar(word(In::Int(int), dtype))),
         }
     }
 
-    /// The address of `n` elements of `size` bytes; a scalar is laid out in `buffer`. Null if absent.
+    /// The address of `n` elements of `size` bytes; a scalar is repeated in `buffer`. Null if absent.
     #[inline(always)]
     fn address(&self, size: usize, n: usize, buffer: &mut SmallBuffer) -> *const u8 {
         match self {
@@ -169,10 +169,11 @@ impl LoopTable {
 }
 
 impl FlatLoop {
-    /// Applies the loop to its operands, of which there are up to three; false if one does not fit, or a capture records
-    /// launches. `out` is fresh memory or one of the operands; `params` are the loop's parameters.
+    /// Applies the loop to up to three operands; false if one has another dtype or count, or a capture records launches.
+    /// `out` is fresh memory or one of the operands; `params` are the loop's parameters.
     ///
-    /// A `SmallCall` without numbers: where the caller knows the kinds of the operands, only their addresses are left.
+    /// It is inlined into callers that know the variants of the operands, so that at run time only the addresses of the
+    /// operands are computed.
     #[inline(always)]
     pub(crate) fn apply(
         self,
@@ -185,7 +186,7 @@ impl FlatLoop {
         if out.dtype != result || observer::is_active() {
             return false;
         }
-        // One after the other: an operand that does not fit leaves at once.
+        // Checked one after the other, so that the first mismatch returns.
         let Some(a) = Argument::of_optional(a, dtype, n) else { return false };
         let Some(b) = Argument::of_optional(b, dtype, n) else { return false };
         let Some(c) = Argument::of_optional(c, dtype, n) else { return false };
@@ -199,7 +200,8 @@ impl FlatLoop {
     }
 }
 
-/// The numbered operands, and the parameters, of several loops over `n` elements of one dtype: the derivatives of a node.
+/// Operands, which loops refer to by index, and parameters of several loops over `n` elements of one dtype, such as the
+/// derivatives of a node.
 pub(crate) struct SmallCall<'a> {
     dtype: DType,
     n: usize,
@@ -235,14 +237,14 @@ impl<'a> SmallCall<'a> {
         self.params.get_mut(k).map(|place| *place = number).is_some()
     }
 
-    /// Whether these operands are scalars, so that one element of the result stands for all.
+    /// Whether these operands are scalars, so that all elements of the result are equal.
     #[inline(always)]
     pub(crate) fn all_scalars(&self, mut operands: impl Iterator<Item = usize>) -> bool {
         operands.all(|k| matches!(self.arguments.get(k), Some(Argument::Scalar(_))))
     }
 
-    /// Applies the loop to these operands; false if there is none, or an operand is absent. `out` is fresh memory or one of
-    /// the operands; it may be one element for all where all operands are scalars.
+    /// Applies the loop of the table to these operands; false if the table has none for the dtype, or an operand is absent.
+    /// `out` is fresh memory or one of the operands; it may have a single element if all operands are scalars.
     #[inline(always)]
     pub(crate) fn write(
         &self,
@@ -256,7 +258,7 @@ impl<'a> SmallCall<'a> {
         fits && out.dtype == table.result(self.dtype) && unsafe { self.call(f, operands, out) }
     }
 
-    /// The same over the first operand; false if that is a scalar.
+    /// As `write`, with the first operand as the output; false if that is a scalar.
     #[inline(always)]
     pub(crate) fn overwrite(
         &self,
@@ -266,7 +268,7 @@ impl<'a> SmallCall<'a> {
         self.first().is_some_and(|first| self.write(table, operands, first))
     }
 
-    /// Adds the loop's result to `sum`, which is none of the operands, with the loop `plus`.
+    /// Adds the loop's result to `sum`, which is none of the operands; `plus` has the loops of the addition.
     pub(crate) fn add(
         &self,
         table: &LoopTable,
@@ -299,7 +301,7 @@ impl<'a> SmallCall<'a> {
         }
     }
 
-    /// `sum += run`, if both are like the operands.
+    /// `sum += run`; false unless both have the call's dtype and element count.
     #[inline(always)]
     fn add_run(&self, run: Flat<'_>, sum: Flat<'_>, plus: &LoopTable) -> bool {
         let (Some(f), true) = (plus.get(self.dtype), (sum.n, sum.dtype) == (self.n, self.dtype))
@@ -339,7 +341,8 @@ impl<'a> SmallCall<'a> {
     }
 }
 
-/// `where` on a few elements; returns false if it does not fit. The output is fresh, and scalars are converted to its dtype.
+/// `where` on a few elements; false if an operand has another dtype or count. The output is fresh, and scalars are converted
+/// to its dtype.
 pub(crate) fn select_flat(mask: Flat<'_>, [a, b]: [FlatOperand<'_>; 2], out: Flat<'_>) -> bool {
     let (n, size) = (out.n, out.dtype.size());
     if mask.dtype != DType::Bool || mask.n != n || n > SMALL_CALL_ELEMENTS || observer::is_active()

@@ -1,5 +1,5 @@
-//! Strided plans: how operands that are strided, broadcast or written in place reach a contiguous loop, by
-//! rows or through gathered tiles.
+//! Strided plans: call a contiguous loop with operands that are strided, broadcast or written in place, row by
+//! row or through gathered tiles.
 //!
 //! Invariant: a span (a range of flat C indices) reads and writes only its own elements.
 
@@ -17,7 +17,8 @@ const TILE: usize = 512;
 /// Rows of at least this many elements are run one by one, shorter ones are gathered into tiles.
 const ROW_ELEMENTS: usize = 128;
 
-/// Contiguous stretches of at least this many elements bound the tiles.
+/// Stretches of an operand, contiguous or of one repeated value, are not gathered element by element if they have at
+/// least this many elements; no step then crosses the end of one.
 const STRETCH_ELEMENTS: usize = 2 * TILE;
 
 type TileBuffer = [MaybeUninit<[u64; 2]>; TILE];
