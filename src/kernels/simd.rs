@@ -11,89 +11,93 @@ pub(super) use complex_lanes::{ComplexLanes, ComplexPairs};
 /// # Safety
 /// The type consists of `LANES` floats, and the CPU has its instructions where it is used.
 pub(super) unsafe trait Lanes: Copy {
-    type Part: Copy + Default + std::ops::Add<Output = Self::Part>;
+    type Scalar: Copy + Default + std::ops::Add<Output = Self::Scalar>;
     type Mask: Copy;
     const LANES: usize;
     /// The lanes of a 128-bit block.
-    const NEAR: usize = 16 / size_of::<Self::Part>();
-    /// Whether `spread` and `picked` are available (AVX-512): rows shorter than a vector can then share one.
-    const SPREADS: bool;
+    const BLOCK_LANES: usize = 16 / size_of::<Self::Scalar>();
+    /// Whether these are vectors of AVX-512, which has `expand_load`, `permute` and 32 registers.
+    const AVX512: bool;
     fn zero() -> Self;
-    fn all(x: Self::Part) -> Self;
+    fn splat(x: Self::Scalar) -> Self;
     fn add(self, o: Self) -> Self;
     fn sub(self, o: Self) -> Self;
     fn mul(self, o: Self) -> Self;
-    /// `self * by + to`, fused.
-    fn fused(self, by: Self, to: Self) -> Self;
-    /// `self * by - from`, fused.
-    fn fused_sub(self, by: Self, from: Self) -> Self;
+    /// `self * factor + addend`, fused.
+    fn mul_add(self, factor: Self, addend: Self) -> Self;
+    /// `self * factor - subtrahend`, fused.
+    fn mul_sub(self, factor: Self, subtrahend: Self) -> Self;
     /// Pairwise sums of adjacent lanes: within each 128-bit block those of `a`, then those of `b`.
-    fn near(a: Self, b: Self) -> Self;
+    fn pairwise_add_lanes(a: Self, b: Self) -> Self;
     /// Pairwise sums of adjacent 128-bit blocks: all of `a`, then all of `b`.
-    fn far(a: Self, b: Self) -> Self;
-    /// The mask of the first lanes.
-    fn first(n: usize) -> Self::Mask;
+    fn pairwise_add_blocks(a: Self, b: Self) -> Self;
+    /// The mask of the first `n` lanes.
+    fn first_n(n: usize) -> Self::Mask;
     /// The sum of all lanes.
     #[inline(always)]
-    fn total(self) -> Self::Part {
+    fn reduce_sum(self) -> Self::Scalar {
         let (mut sum, mut span) = (self, Self::LANES);
         while span > 1 {
-            sum = if span > Self::NEAR { Self::far(sum, sum) } else { Self::near(sum, sum) };
+            sum = if span > Self::BLOCK_LANES {
+                Self::pairwise_add_blocks(sum, sum)
+            } else {
+                Self::pairwise_add_lanes(sum, sum)
+            };
             span /= 2;
         }
-        let mut first = Self::Part::default();
-        // SAFETY: one lane is written to one float.
-        unsafe { sum.write_some(&mut first, Self::first(1)) };
+        let mut first = Self::Scalar::default();
+        // SAFETY: one lane is stored to one float.
+        unsafe { sum.masked_store(&mut first, Self::first_n(1)) };
         first
     }
     /// # Safety
     /// The elements are readable; so below.
-    unsafe fn read(from: *const Self::Part) -> Self;
+    unsafe fn load(from: *const Self::Scalar) -> Self;
     /// # Safety
-    /// As `read`, for the lanes of the mask.
-    unsafe fn read_some(from: *const Self::Part, mask: Self::Mask) -> Self;
+    /// As `load`, for the lanes of the mask.
+    unsafe fn masked_load(from: *const Self::Scalar, mask: Self::Mask) -> Self;
     /// Loads consecutive elements into the lanes whose bits are set.
     ///
     /// # Safety
-    /// As `read`, for as many elements as there are bits; and `SPREADS`.
-    unsafe fn spread(from: *const Self::Part, bits: u16) -> Self;
+    /// As `load`, for as many elements as there are bits; and `AVX512`.
+    unsafe fn expand_load(from: *const Self::Scalar, bits: u16) -> Self;
     /// The lanes of the mask; zeros elsewhere.
-    fn kept(self, mask: Self::Mask) -> Self;
+    fn select_or_zero(self, mask: Self::Mask) -> Self;
     /// Permutation: lane `i` from lane `from[i]`.
     ///
     /// # Safety
-    /// `SPREADS`.
-    unsafe fn picked(self, from: &[u8; 16]) -> Self;
+    /// `AVX512`.
+    unsafe fn permute(self, from: &[u8; 16]) -> Self;
     /// # Safety
     /// The elements are writable; so below, for the lanes of the mask.
-    unsafe fn write(self, to: *mut Self::Part);
+    unsafe fn store(self, to: *mut Self::Scalar);
     /// # Safety
-    /// As `write`.
-    unsafe fn write_some(self, to: *mut Self::Part, mask: Self::Mask);
+    /// As `store`.
+    unsafe fn masked_store(self, to: *mut Self::Scalar, mask: Self::Mask);
 }
 
 macro_rules! lanes {
-    ($($v:ident of $lanes:literal $t:ty, $mask:ty, $spreads:literal: $all:ident $add:ident $sub:ident $mul:ident $fused:ident $fused_sub:ident
-        $read:ident $write_all:ident
-        |$a:ident, $b:ident| $near:expr, $far:expr; |$n:ident| $first:expr;
-        |$from:ident, $m:ident| $some:expr; |$to:ident, $x:ident, $k:ident| $write:expr;
-        |$at:ident, $bits:ident| $spread:expr; |$y:ident, $order:ident| $picked:expr;
-        |$z:ident, $left:ident| $kept:expr;)*) => {$(
+    ($($v:ident of $lanes:literal $t:ty, $mask:ty, $avx512:literal: $splat:ident $add:ident $sub:ident $mul:ident $mul_add:ident $mul_sub:ident
+        $load:ident $store:ident
+        |$a:ident, $b:ident| $add_lanes:expr, $add_blocks:expr; |$n:ident| $first_n:expr;
+        |$from:ident, $m:ident| $masked_load:expr; |$to:ident, $x:ident, $k:ident| $masked_store:expr;
+        |$at:ident, $bits:ident| $expand_load:expr; |$y:ident, $order:ident| $permute:expr;
+        |$z:ident, $selected:ident| $select:expr;)*) => {$(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the register consists of as many floats.
         unsafe impl Lanes for std::arch::x86_64::$v {
-            type Part = $t;
+            type Scalar = $t;
             type Mask = $mask;
             const LANES: usize = $lanes;
-            const SPREADS: bool = $spreads;
+            const AVX512: bool = $avx512;
             #[inline(always)]
             fn zero() -> Self {
-                Self::all(0.0)
+                Self::splat(0.0)
             }
             #[inline(always)]
-            fn all(x: $t) -> Self {
+            fn splat(x: $t) -> Self {
                 // SAFETY: the CPU has the instructions, as the trait requires; so below.
-                unsafe { std::arch::x86_64::$all(x) }
+                unsafe { std::arch::x86_64::$splat(x) }
             }
             #[inline(always)]
             fn add(self, o: Self) -> Self {
@@ -111,81 +115,81 @@ macro_rules! lanes {
                 unsafe { std::arch::x86_64::$mul(self, o) }
             }
             #[inline(always)]
-            fn fused(self, by: Self, to: Self) -> Self {
+            fn mul_add(self, factor: Self, addend: Self) -> Self {
                 // SAFETY: as above.
-                unsafe { std::arch::x86_64::$fused(self, by, to) }
+                unsafe { std::arch::x86_64::$mul_add(self, factor, addend) }
             }
             #[inline(always)]
-            fn fused_sub(self, by: Self, from: Self) -> Self {
+            fn mul_sub(self, factor: Self, subtrahend: Self) -> Self {
                 // SAFETY: as above.
-                unsafe { std::arch::x86_64::$fused_sub(self, by, from) }
+                unsafe { std::arch::x86_64::$mul_sub(self, factor, subtrahend) }
             }
             #[inline(always)]
-            fn near($a: Self, $b: Self) -> Self {
+            fn pairwise_add_lanes($a: Self, $b: Self) -> Self {
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
-                unsafe { $near }
+                unsafe { $add_lanes }
             }
             #[inline(always)]
-            fn far($a: Self, $b: Self) -> Self {
+            fn pairwise_add_blocks($a: Self, $b: Self) -> Self {
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
-                unsafe { $far }
+                unsafe { $add_blocks }
             }
             #[inline(always)]
-            fn first($n: usize) -> $mask {
+            fn first_n($n: usize) -> $mask {
                 #[allow(unused_imports)]
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
                 #[allow(unused_unsafe)]
-                unsafe { $first }
+                unsafe { $first_n }
             }
             #[inline(always)]
-            unsafe fn read(from: *const $t) -> Self {
+            unsafe fn load(from: *const $t) -> Self {
                 // SAFETY: the caller's contract.
-                unsafe { std::arch::x86_64::$read(from) }
+                unsafe { std::arch::x86_64::$load(from) }
             }
             #[inline(always)]
-            unsafe fn read_some($from: *const $t, $m: $mask) -> Self {
+            unsafe fn masked_load($from: *const $t, $m: $mask) -> Self {
                 use std::arch::x86_64::*;
                 // SAFETY: the caller's contract.
-                unsafe { $some }
+                unsafe { $masked_load }
             }
             #[inline(always)]
-            unsafe fn spread($at: *const $t, $bits: u16) -> Self {
+            unsafe fn expand_load($at: *const $t, $bits: u16) -> Self {
                 #[allow(unused_imports)]
                 use std::arch::x86_64::*;
                 // SAFETY: the caller's contract.
                 #[allow(unused_unsafe)]
-                unsafe { $spread }
+                unsafe { $expand_load }
             }
             #[inline(always)]
-            fn kept(self, $left: $mask) -> Self {
+            fn select_or_zero(self, $selected: $mask) -> Self {
                 use std::arch::x86_64::*;
                 let $z = self;
                 // SAFETY: as above.
-                unsafe { $kept }
+                unsafe { $select }
             }
             #[inline(always)]
-            unsafe fn picked(self, $order: &[u8; 16]) -> Self {
+            unsafe fn permute(self, $order: &[u8; 16]) -> Self {
                 #[allow(unused_imports)]
                 use std::arch::x86_64::*;
                 let $y = self;
                 // SAFETY: the caller's contract.
                 #[allow(unused_unsafe)]
-                unsafe { $picked }
+                unsafe { $permute }
             }
             #[inline(always)]
-            unsafe fn write(self, to: *mut $t) {
+            unsafe fn store(self, to: *mut $t) {
                 // SAFETY: the caller's contract.
-                unsafe { std::arch::x86_64::$write_all(to, self) }
+                unsafe { std::arch::x86_64::$store(to, self) }
             }
             #[inline(always)]
-            unsafe fn write_some(self, $to: *mut $t, $k: $mask) {
+            unsafe fn masked_store(self, $to: *mut $t, $k: $mask) {
                 use std::arch::x86_64::*;
                 let $x = self;
                 // SAFETY: the caller's contract.
-                unsafe { $write }
+                unsafe { $masked_store }
             }
         }
     )*};
@@ -235,9 +239,9 @@ lanes! {
 /// A float type with vectors at the levels above the baseline.
 pub(super) trait SimdFloat: Copy + Default + std::ops::Add<Output = Self> {
     #[cfg(target_arch = "x86_64")]
-    type Avx512: Lanes<Part = Self>;
+    type Avx512: Lanes<Scalar = Self>;
     #[cfg(target_arch = "x86_64")]
-    type Avx2: Lanes<Part = Self>;
+    type Avx2: Lanes<Scalar = Self>;
 }
 impl SimdFloat for f64 {
     #[cfg(target_arch = "x86_64")]

@@ -65,15 +65,15 @@ leveled_simd! {
 /// `start` `TILE_CHANNELS` elements and `y` as many rows; the CPU has these vectors.
 #[inline(always)]
 unsafe fn multiply_tile_body<V: Lanes>(
-    x: *const V::Part,
+    x: *const V::Scalar,
     taps: &[usize],
-    w: *const V::Part,
-    (start, more): (*const V::Part, bool),
-    (y, apart): (*mut V::Part, usize),
+    w: *const V::Scalar,
+    (start, more): (*const V::Scalar, bool),
+    (y, apart): (*mut V::Scalar, usize),
 ) {
     // SAFETY: the caller's contract.
     unsafe {
-        if V::SPREADS {
+        if V::AVX512 {
             return multiply_part::<V, TILE_CHANNELS>(x, taps, w, (start, more), (y, apart));
         }
         // AVX2 has half as many registers of half the width.
@@ -91,11 +91,11 @@ unsafe fn multiply_tile_body<V: Lanes>(
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn multiply_part<V: Lanes, const CHANNELS: usize>(
-    x: *const V::Part,
+    x: *const V::Scalar,
     taps: &[usize],
-    w: *const V::Part,
-    (start, more): (*const V::Part, bool),
-    (y, apart): (*mut V::Part, usize),
+    w: *const V::Scalar,
+    (start, more): (*const V::Scalar, bool),
+    (y, apart): (*mut V::Scalar, usize),
 ) {
     // SAFETY: the caller's contract.
     unsafe {
@@ -103,28 +103,28 @@ unsafe fn multiply_part<V: Lanes, const CHANNELS: usize>(
         for k in 0..CHANNELS {
             sums[k] = if more {
                 let y = y.add(k * apart);
-                [V::read(y), V::read(y.add(V::LANES)), V::read(y.add(2 * V::LANES))]
+                [V::load(y), V::load(y.add(V::LANES)), V::load(y.add(2 * V::LANES))]
             } else {
-                [V::all(*start.add(k)); 3]
+                [V::splat(*start.add(k)); 3]
             };
         }
         let mut w = w;
         for &tap in taps {
             let x = x.add(tap);
-            let x = [V::read(x), V::read(x.add(V::LANES)), V::read(x.add(2 * V::LANES))];
+            let x = [V::load(x), V::load(x.add(V::LANES)), V::load(x.add(2 * V::LANES))];
             for k in 0..CHANNELS {
-                let w = V::all(*w.add(k));
-                sums[k][0] = w.fused(x[0], sums[k][0]);
-                sums[k][1] = w.fused(x[1], sums[k][1]);
-                sums[k][2] = w.fused(x[2], sums[k][2]);
+                let w = V::splat(*w.add(k));
+                sums[k][0] = w.mul_add(x[0], sums[k][0]);
+                sums[k][1] = w.mul_add(x[1], sums[k][1]);
+                sums[k][2] = w.mul_add(x[2], sums[k][2]);
             }
             w = w.add(TILE_CHANNELS);
         }
         for k in 0..CHANNELS {
             let y = y.add(k * apart);
-            sums[k][0].write(y);
-            sums[k][1].write(y.add(V::LANES));
-            sums[k][2].write(y.add(2 * V::LANES));
+            sums[k][0].store(y);
+            sums[k][1].store(y.add(V::LANES));
+            sums[k][2].store(y.add(2 * V::LANES));
         }
     }
 }
@@ -146,10 +146,10 @@ leveled_simd! {
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn multiply_rows_body<V: Lanes>(
-    x: *const V::Part,
+    x: *const V::Scalar,
     taps: &[usize],
-    (w, start): (*const V::Part, V::Part),
-    y: *mut V::Part,
+    (w, start): (*const V::Scalar, V::Scalar),
+    y: *mut V::Scalar,
     lines: RowLayout,
 ) {
     const ROWS: usize = 4;
@@ -163,19 +163,19 @@ unsafe fn multiply_rows_body<V: Lanes>(
             // SAFETY: the caller's contract.
             unsafe {
                 let x = x.add(j);
-                let mut sums = [V::all(start); ROWS];
+                let mut sums = [V::splat(start); ROWS];
                 for (t, &tap) in taps.iter().enumerate() {
-                    let (x, w) = (x.add(tap), V::all(*w.add(t)));
+                    let (x, w) = (x.add(tap), V::splat(*w.add(t)));
                     for r in 0..ROWS {
-                        sums[r] = w.fused(V::read(x.add(from[r])), sums[r]);
+                        sums[r] = w.mul_add(V::load(x.add(from[r])), sums[r]);
                     }
                 }
                 for r in 0..ROWS {
                     let at = rows[r] * width + j;
                     if at + V::LANES <= end {
-                        sums[r].write(y.add(at));
+                        sums[r].store(y.add(at));
                     } else {
-                        sums[r].write_some(y.add(at), V::first(end - at));
+                        sums[r].masked_store(y.add(at), V::first_n(end - at));
                     }
                 }
             }

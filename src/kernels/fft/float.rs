@@ -22,15 +22,15 @@ pub(super) trait Number: Bits + Send + Sync + 'static {
 /// A float type with transforms, and its vectors.
 pub(super) trait Real: FftNum + Number<Part = Self> + Mul<Output = Self> {
     #[cfg(target_arch = "x86_64")]
-    type Avx512: ComplexLanes<Part = Self>;
+    type Avx512: ComplexLanes<Scalar = Self>;
     #[cfg(target_arch = "x86_64")]
-    type Avx2: ComplexPairs<Part = Self>;
+    type Avx2: ComplexPairs<Scalar = Self>;
     fn narrow(v: f64) -> Self;
 }
 
 /// A vector of one of the float types.
-pub(super) trait Vector: ComplexLanes<Part: Real> {}
-impl<V: ComplexLanes<Part: Real>> Vector for V {}
+pub(super) trait Vector: ComplexLanes<Scalar: Real> {}
+impl<V: ComplexLanes<Scalar: Real>> Vector for V {}
 
 macro_rules! floats {
     ($($t:ident: $avx512:ident $avx2:ident;)*) => {$(

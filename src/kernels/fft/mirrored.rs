@@ -58,9 +58,9 @@ pub(super) unsafe fn combine<T: Real>(mirror: Mirror<T>, twiddles: &[Complex<T>]
 /// # Safety
 /// As `combine`, on a CPU with the instructions of the vector.
 #[inline(always)]
-unsafe fn combine_simd<V: ComplexPairs<Part: Real>>(
-    mirror: Mirror<V::Part>,
-    twiddles: &[Complex<V::Part>],
+unsafe fn combine_simd<V: ComplexPairs<Scalar: Real>>(
+    mirror: Mirror<V::Scalar>,
+    twiddles: &[Complex<V::Scalar>],
 ) {
     let factors = Factors::<V>::of(mirror);
     let (last, width) = (mirror.last, V::LANES / 2);
@@ -71,10 +71,10 @@ unsafe fn combine_simd<V: ComplexPairs<Part: Real>>(
         unsafe {
             for k in (1..).step_by(width).take(whole) {
                 let (a, b) = (from.add(k), from.add(last + 1 - k - width));
-                let (a, b) = (V::read(a.cast()), V::read(b.cast()).reversed());
-                let [a, b] = factors.pair(V::read(twiddles.as_ptr().add(k - 1).cast()), a, b);
-                a.write(to.add(k).cast());
-                b.write(to.add(last + 1 - k - width).cast());
+                let (a, b) = (V::load(a.cast()), V::load(b.cast()).reverse_complex());
+                let [a, b] = factors.pair(V::load(twiddles.as_ptr().add(k - 1).cast()), a, b);
+                a.store(to.add(k).cast());
+                b.store(to.add(last + 1 - k - width).cast());
             }
         }
     }
@@ -95,11 +95,11 @@ struct Factors<V> {
     opposite: V,
 }
 
-impl<V: ComplexPairs<Part: Real>> Factors<V> {
+impl<V: ComplexPairs<Scalar: Real>> Factors<V> {
     #[inline(always)]
-    fn of(mirror: Mirror<V::Part>) -> Factors<V> {
+    fn of(mirror: Mirror<V::Scalar>) -> Factors<V> {
         let (one, Mirror { half, input_sign, output_factors: [re, im], .. }) =
-            (V::Part::one(), mirror);
+            (V::Scalar::one(), mirror);
         Factors {
             halves: V::splat_complex(half, half * input_sign),
             input_sign: V::splat_complex(one, input_sign),
@@ -113,10 +113,11 @@ impl<V: ComplexPairs<Part: Real>> Factors<V> {
     /// As `Mirror::pair`, with the vectors of `b` and of its result reversed.
     #[inline(always)]
     fn pair(&self, twiddle: V, a: V, b: V) -> [V; 2] {
-        let (s, d) = (b.fused(self.conjugate, a), b.fused(self.opposite, a).mul(self.input_sign));
+        let (s, d) =
+            (b.mul_add(self.conjugate, a), b.mul_add(self.opposite, a).mul(self.input_sign));
         let t = d.fmaddsub(twiddle.dup_real(), d.swap_parts().mul(twiddle.dup_imag()));
-        let mirrored_result = s.fused_sub(self.halves, t).mul(self.mirrored);
-        [s.fused(self.halves, t).mul(self.output_factors), mirrored_result.reversed()]
+        let mirrored_result = s.mul_sub(self.halves, t).mul(self.mirrored);
+        [s.mul_add(self.halves, t).mul(self.output_factors), mirrored_result.reverse_complex()]
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) unsafe fn product<T: SimdFloat>(
 /// # Safety
 /// The operands are valid for the sizes, the result overlaps neither, and the CPU has these vectors.
 #[inline(always)]
-unsafe fn gemv_body<V: Lanes>(task: MatVec<V::Part>) -> bool {
+unsafe fn gemv_body<V: Lanes>(task: MatVec<V::Scalar>) -> bool {
     let MatVec { matrix, x, .. } = task;
     // SAFETY: the caller's contract.
     unsafe {

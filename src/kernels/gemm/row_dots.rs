@@ -13,13 +13,13 @@ const GROUP: usize = 4;
 /// # Safety
 /// As `matrix_vector::gemv`, for contiguous rows, on a CPU with these vectors.
 #[inline(always)]
-pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {
+pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Scalar>) {
     let (k, lanes) = (task.terms, V::LANES);
     let close = task.matrix.rs == k as isize;
     let own = task.x.rs == k as isize;
     // SAFETY: the caller's contract.
     unsafe {
-        if V::SPREADS && 2 * k <= lanes && close && (own || task.x.rs == 0) {
+        if V::AVX512 && 2 * k <= lanes && close && (own || task.x.rs == 0) {
             return match k {
                 1 | 2 => packed_rows::<V, 2>(task),
                 3 | 4 => packed_rows::<V, 4>(task),
@@ -45,7 +45,11 @@ fn reduce_lanes<V: Lanes, const P: usize>(mut sums: [V; P]) -> V {
         left /= 2;
         for i in 0..left {
             let (a, b) = (sums[2 * i], sums[2 * i + 1]);
-            sums[i] = if span < V::NEAR { V::near(a, b) } else { V::far(a, b) };
+            sums[i] = if span < V::BLOCK_LANES {
+                V::pairwise_add_lanes(a, b)
+            } else {
+                V::pairwise_add_blocks(a, b)
+            };
         }
         span *= 2;
     }
@@ -57,9 +61,9 @@ fn reduce_lanes<V: Lanes, const P: usize>(mut sums: [V; P]) -> V {
 /// # Safety
 /// The result has that many elements.
 #[inline(always)]
-unsafe fn store_results<V: Lanes>(task: MatVec<V::Part>, first: usize, count: usize, sums: V) {
+unsafe fn store_results<V: Lanes>(task: MatVec<V::Scalar>, first: usize, count: usize, sums: V) {
     // SAFETY: the caller's contract.
-    unsafe { sums.write_some(task.y.wrapping_add(first), V::first(count)) }
+    unsafe { sums.masked_store(task.y.wrapping_add(first), V::first_n(count)) }
 }
 
 /// Rows of up to four vectors, `P` (= lanes) rows at a time.
@@ -67,10 +71,10 @@ unsafe fn store_results<V: Lanes>(task: MatVec<V::Part>, first: usize, count: us
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn short_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
+unsafe fn short_rows<V: Lanes, const P: usize>(task: MatVec<V::Scalar>) {
     let MatVec { rows, terms, matrix, x, .. } = task;
     let whole = (terms - 1) / P * P;
-    let mask = V::first(terms - whole);
+    let mask = V::first_n(terms - whole);
     let mut first = 0;
     while first < rows {
         // The last group overlaps the one before, so that it is full.
@@ -80,12 +84,12 @@ unsafe fn short_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
         let mut products = [V::zero(); P];
         // SAFETY: the caller's contract.
         unsafe {
-            if V::SPREADS && whole <= P && count == P {
+            if V::AVX512 && whole <= P && count == P {
                 // No inner loop, so that LLVM keeps the sums in registers.
                 for product in &mut products {
                     let mut sum = tail_products::<V>(a, b, whole, mask);
                     if whole == P {
-                        sum = V::read(a).fused(V::read(b), sum);
+                        sum = V::load(a).mul_add(V::load(b), sum);
                     }
                     *product = sum;
                     (a, b) = (a.wrapping_offset(matrix.rs), b.wrapping_offset(x.rs));
@@ -95,8 +99,8 @@ unsafe fn short_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
                     let mut sum = tail_products::<V>(a, b, whole, mask);
                     let mut at = 0;
                     while at < whole {
-                        let x = V::read(b.wrapping_add(at));
-                        sum = V::read(a.wrapping_add(at)).fused(x, sum);
+                        let x = V::load(b.wrapping_add(at));
+                        sum = V::load(a.wrapping_add(at)).mul_add(x, sum);
                         at += P;
                     }
                     *product = sum;
@@ -115,30 +119,30 @@ unsafe fn short_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
 /// The elements under the mask are readable.
 #[inline(always)]
 unsafe fn tail_products<V: Lanes>(
-    a: *const V::Part,
-    b: *const V::Part,
+    a: *const V::Scalar,
+    b: *const V::Scalar,
     whole: usize,
     mask: V::Mask,
 ) -> V {
     // SAFETY: the caller's contract.
     unsafe {
-        let x = V::read_some(b.wrapping_add(whole), mask);
-        V::read_some(a.wrapping_add(whole), mask).fused(x, V::zero())
+        let x = V::masked_load(b.wrapping_add(whole), mask);
+        V::masked_load(a.wrapping_add(whole), mask).mul_add(x, V::zero())
     }
 }
 
 /// The permutation that brings row sums into the order of the rows, for rows padded to `padded`
-/// lanes and vectors of `near` lanes in 16 bytes.
-const fn lane_permutation(lanes: usize, near: usize, padded: usize) -> [u8; 16] {
+/// lanes and 128-bit blocks of `block` lanes.
+const fn lane_permutation(lanes: usize, block: usize, padded: usize) -> [u8; 16] {
     let (mut from, mut lane, per) = ([0; 16], 0, lanes / padded);
     // With at most one row in a vector there is nothing to permute.
     while per > 1 && lane < lanes {
-        let (part, at) = (lane / near, lane % near);
-        let (vector, row) = if padded <= near {
-            let each = near / padded;
+        let (part, at) = (lane / block, lane % block);
+        let (vector, row) = if padded <= block {
+            let each = block / padded;
             (at / each, part * each + at % each)
         } else {
-            (near * (part / per) + at, part % per)
+            (block * (part / per) + at, part % per)
         };
         from[vector * per + row] = lane as u8;
         lane += 1;
@@ -149,21 +153,21 @@ const fn lane_permutation(lanes: usize, near: usize, padded: usize) -> [u8; 16] 
 /// Adjacent rows of at most `P` elements: several rows in a vector, each padded to `P` lanes.
 ///
 /// # Safety
-/// As `rows`, for rows without gaps; and `SPREADS`.
+/// As `rows`, for rows without gaps; and `AVX512`.
 #[inline(always)]
-unsafe fn packed_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
+unsafe fn packed_rows<V: Lanes, const P: usize>(task: MatVec<V::Scalar>) {
     let (k, per) = (task.terms, V::LANES / P);
     let all = (1u32 << V::LANES) - 1;
     let keep = all / ((1 << P) - 1) * ((1 << k) - 1);
     let mut fixed = None;
     if task.x.rs == 0 {
-        let mut repeated = [V::Part::default(); 16];
+        let mut repeated = [V::Scalar::default(); 16];
         // SAFETY: the caller's contract; the array has an element for every lane.
         unsafe {
             for (i, to) in repeated[..per * k].iter_mut().enumerate() {
                 *to = *task.x.ptr.wrapping_add(i % k);
             }
-            fixed = Some(V::spread(repeated.as_ptr(), keep as u16));
+            fixed = Some(V::expand_load(repeated.as_ptr(), keep as u16));
         }
     }
     let MatVec { rows, matrix, .. } = task;
@@ -185,13 +189,13 @@ unsafe fn packed_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
                     Some(x) => x,
                     None => load_packed::<V>(x, whole, bits),
                 };
-                *product = load_packed::<V>(a, whole, bits).fused(x, V::zero());
+                *product = load_packed::<V>(a, whole, bits).mul_add(x, V::zero());
             }
         }
         // SAFETY: as above.
         unsafe {
-            let from = const { &lane_permutation(V::LANES, V::NEAR, P) };
-            store_results(task, first, count, reduce_lanes(products).picked(from));
+            let from = const { &lane_permutation(V::LANES, V::BLOCK_LANES, P) };
+            store_results(task, first, count, reduce_lanes(products).permute(from));
         }
         first += V::LANES;
     }
@@ -202,9 +206,9 @@ unsafe fn packed_rows<V: Lanes, const P: usize>(task: MatVec<V::Part>) {
 /// # Safety
 /// As `packed_rows`.
 #[inline(always)]
-unsafe fn load_packed<V: Lanes>(from: *const V::Part, whole: bool, bits: u16) -> V {
+unsafe fn load_packed<V: Lanes>(from: *const V::Scalar, whole: bool, bits: u16) -> V {
     // SAFETY: the caller's contract.
-    unsafe { if whole { V::read(from) } else { V::spread(from, bits) } }
+    unsafe { if whole { V::load(from) } else { V::expand_load(from, bits) } }
 }
 
 /// Rows of more than four vectors, a group at a time.
@@ -212,7 +216,7 @@ unsafe fn load_packed<V: Lanes>(from: *const V::Part, whole: bool, bits: u16) ->
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn long_rows<V: Lanes>(task: MatVec<V::Part>) {
+unsafe fn long_rows<V: Lanes>(task: MatVec<V::Scalar>) {
     let grouped = task.rows / GROUP * GROUP;
     // SAFETY: the caller's contract.
     unsafe {
@@ -233,12 +237,12 @@ unsafe fn long_rows<V: Lanes>(task: MatVec<V::Part>) {
 /// As `rows`, for `G` rows from `first` on.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn row_group<V: Lanes, const G: usize>(task: MatVec<V::Part>, first: usize) {
+unsafe fn row_group<V: Lanes, const G: usize>(task: MatVec<V::Scalar>, first: usize) {
     let MatVec { terms: k, matrix, x, .. } = task;
     let lanes = V::LANES;
     let mut sums = [[V::zero(); GROUP]; G];
     let row_pointer =
-        |of: Mat<*const V::Part>, r: usize| of.ptr.wrapping_offset((first + r) as isize * of.rs);
+        |of: Mat<*const V::Scalar>, r: usize| of.ptr.wrapping_offset((first + r) as isize * of.rs);
     let (mut a, mut b) = ([matrix.ptr; G], [x.ptr; G]);
     for r in 0..G {
         (a[r], b[r]) = (row_pointer(matrix, r), row_pointer(x, r));
@@ -251,8 +255,8 @@ unsafe fn row_group<V: Lanes, const G: usize>(task: MatVec<V::Part>, first: usiz
             for u in 0..GROUP {
                 let at = at + u * lanes;
                 for r in 0..G {
-                    let x = V::read(b[r].wrapping_add(at));
-                    sums[r][u] = V::read(a[r].wrapping_add(at)).fused(x, sums[r][u]);
+                    let x = V::load(b[r].wrapping_add(at));
+                    sums[r][u] = V::load(a[r].wrapping_add(at)).mul_add(x, sums[r][u]);
                 }
             }
             at += GROUP * lanes;
@@ -262,10 +266,10 @@ unsafe fn row_group<V: Lanes, const G: usize>(task: MatVec<V::Part>, first: usiz
             if at >= k {
                 break;
             }
-            let mask = V::first(lanes.min(k - at));
+            let mask = V::first_n(lanes.min(k - at));
             for r in 0..G {
-                let x = V::read_some(b[r].wrapping_add(at), mask);
-                sums[r][u] = V::read_some(a[r].wrapping_add(at), mask).fused(x, sums[r][u]);
+                let x = V::masked_load(b[r].wrapping_add(at), mask);
+                sums[r][u] = V::masked_load(a[r].wrapping_add(at), mask).mul_add(x, sums[r][u]);
             }
         }
         let mut each = [V::zero(); GROUP];
@@ -276,7 +280,7 @@ unsafe fn row_group<V: Lanes, const G: usize>(task: MatVec<V::Part>, first: usiz
         let mut total = reduce_lanes::<V, GROUP>(each);
         let mut span = GROUP;
         while span < lanes {
-            total = V::far(total, total);
+            total = V::pairwise_add_blocks(total, total);
             span *= 2;
         }
         store_results(task, first, G, total);

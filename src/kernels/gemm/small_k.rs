@@ -74,9 +74,9 @@ leveled_simd! {
 #[inline(always)]
 unsafe fn run_strips_body<V: Lanes>(
     s: Size,
-    a: Mat<*const V::Part>,
-    b: Mat<*const V::Part>,
-    c: Mat<*mut V::Part>,
+    a: Mat<*const V::Scalar>,
+    b: Mat<*const V::Scalar>,
+    c: Mat<*mut V::Scalar>,
 ) {
     let mut j = 0;
     while j < s.n {
@@ -87,7 +87,7 @@ unsafe fn run_strips_body<V: Lanes>(
         unsafe {
             match left > V::LANES {
                 // AVX-512 has twice as many registers.
-                true if V::SPREADS => multiply_strip::<V, 8, 2>(strip, a, b, c),
+                true if V::AVX512 => multiply_strip::<V, 8, 2>(strip, a, b, c),
                 true => multiply_strip::<V, 4, 2>(strip, a, b, c),
                 false if s.m <= LOW_STRIP_ROWS => {
                     multiply_strip::<V, LOW_STRIP_ROWS, 1>(strip, a, b, c);
@@ -107,13 +107,13 @@ unsafe fn run_strips_body<V: Lanes>(
 #[inline(always)]
 unsafe fn multiply_strip<V: Lanes, const R: usize, const W: usize>(
     s: Size,
-    a: Mat<*const V::Part>,
-    b: Mat<*const V::Part>,
-    c: Mat<*mut V::Part>,
+    a: Mat<*const V::Scalar>,
+    b: Mat<*const V::Scalar>,
+    c: Mat<*mut V::Scalar>,
 ) {
-    let mut masks = [V::first(0); W];
+    let mut masks = [V::first_n(0); W];
     for j in 0..W {
-        masks[j] = V::first(s.n.saturating_sub(j * V::LANES).min(V::LANES));
+        masks[j] = V::first_n(s.n.saturating_sub(j * V::LANES).min(V::LANES));
     }
     let mut i = 0;
     while i < s.m {
@@ -129,12 +129,12 @@ unsafe fn multiply_strip<V: Lanes, const R: usize, const W: usize>(
             for _ in 0..s.k {
                 let mut row = [V::zero(); W];
                 for j in 0..W {
-                    row[j] = V::read_some(b_row.wrapping_add(j * V::LANES), masks[j]);
+                    row[j] = V::masked_load(b_row.wrapping_add(j * V::LANES), masks[j]);
                 }
                 for r in 0..R {
-                    let x = V::all(*rows[r].offset(at));
+                    let x = V::splat(*rows[r].offset(at));
                     for j in 0..W {
-                        sums[r][j] = x.fused(row[j], sums[r][j]);
+                        sums[r][j] = x.mul_add(row[j], sums[r][j]);
                     }
                 }
                 at += a.cs;
@@ -143,7 +143,7 @@ unsafe fn multiply_strip<V: Lanes, const R: usize, const W: usize>(
             for r in 0..R.min(s.m - i) {
                 for j in 0..W {
                     let to = c.from(i + r, 0).ptr.wrapping_add(j * V::LANES);
-                    sums[r][j].write_some(to, masks[j]);
+                    sums[r][j].masked_store(to, masks[j]);
                 }
             }
         }

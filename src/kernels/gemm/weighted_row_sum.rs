@@ -17,11 +17,11 @@ const REGISTER_SUMS: usize = 8;
 /// As `matrix_vector::gemv`, for contiguous columns, one shared vector and a contiguous result, on a CPU
 /// with these vectors.
 #[inline(always)]
-pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {
+pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Scalar>) {
     let (width, lanes) = (task.rows, V::LANES);
     // SAFETY: the caller's contract.
     unsafe {
-        if V::SPREADS && 2 * width <= lanes && task.matrix.cs == width as isize && task.x.cs == 1 {
+        if V::AVX512 && 2 * width <= lanes && task.matrix.cs == width as isize && task.x.cs == 1 {
             return packed_rows::<V>(task);
         }
         match width.div_ceil(lanes) {
@@ -37,9 +37,9 @@ pub(super) unsafe fn rows<V: Lanes>(task: MatVec<V::Part>) {
 /// # Safety
 /// The element exists.
 #[inline(always)]
-unsafe fn weight<V: Lanes>(task: MatVec<V::Part>, at: usize) -> V {
+unsafe fn weight<V: Lanes>(task: MatVec<V::Scalar>, at: usize) -> V {
     // SAFETY: the caller's contract.
-    V::all(unsafe { *task.x.ptr.wrapping_offset(at as isize * task.x.cs) })
+    V::splat(unsafe { *task.x.ptr.wrapping_offset(at as isize * task.x.cs) })
 }
 
 /// Rows of `W` vectors, `R` rows at a time.
@@ -48,11 +48,11 @@ unsafe fn weight<V: Lanes>(task: MatVec<V::Part>, at: usize) -> V {
 /// As `rows`, for rows of at most `W` vectors.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::Part>) {
+unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::Scalar>) {
     let MatVec { rows: width, terms, matrix, .. } = task;
-    let mut masks = [V::first(0); W];
+    let mut masks = [V::first_n(0); W];
     for j in 0..W {
-        masks[j] = V::first(width.saturating_sub(j * V::LANES).min(V::LANES));
+        masks[j] = V::first_n(width.saturating_sub(j * V::LANES).min(V::LANES));
     }
     let mut sums = [[V::zero(); W]; R];
     let whole = terms / R * R;
@@ -64,8 +64,8 @@ unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::
             for r in 0..R {
                 let (from, x) = (row(at + r), weight::<V>(task, at + r));
                 for j in 0..W {
-                    let a = V::read_some(from.wrapping_add(j * V::LANES), masks[j]);
-                    sums[r][j] = a.fused(x, sums[r][j]);
+                    let a = V::masked_load(from.wrapping_add(j * V::LANES), masks[j]);
+                    sums[r][j] = a.mul_add(x, sums[r][j]);
                 }
             }
             at += R;
@@ -73,8 +73,8 @@ unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::
         for at in whole..terms {
             let (from, x) = (row(at), weight::<V>(task, at));
             for j in 0..W {
-                let a = V::read_some(from.wrapping_add(j * V::LANES), masks[j]);
-                sums[0][j] = a.fused(x, sums[0][j]);
+                let a = V::masked_load(from.wrapping_add(j * V::LANES), masks[j]);
+                sums[0][j] = a.mul_add(x, sums[0][j]);
             }
         }
         let mut left = R;
@@ -87,7 +87,7 @@ unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::
             }
         }
         for j in 0..W {
-            sums[0][j].write_some(task.y.wrapping_add(j * V::LANES), masks[j]);
+            sums[0][j].masked_store(task.y.wrapping_add(j * V::LANES), masks[j]);
         }
     }
 }
@@ -95,10 +95,10 @@ unsafe fn narrow_rows<V: Lanes, const W: usize, const R: usize>(task: MatVec<V::
 /// Adjacent rows, several of which fit in a vector.
 ///
 /// # Safety
-/// As `rows`, for such rows; and `SPREADS`.
+/// As `rows`, for such rows; and `AVX512`.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn packed_rows<V: Lanes>(task: MatVec<V::Part>) {
+unsafe fn packed_rows<V: Lanes>(task: MatVec<V::Scalar>) {
     const ACCUMULATORS: usize = 4;
     let MatVec { rows: width, terms, matrix, x, .. } = task;
     let per = V::LANES / width;
@@ -106,7 +106,7 @@ unsafe fn packed_rows<V: Lanes>(task: MatVec<V::Part>) {
     for (lane, row) in owner[..per * width].iter_mut().enumerate() {
         *row = (lane / width) as u8;
     }
-    let all = V::first(per * width);
+    let all = V::first_n(per * width);
     let mut sums = [V::zero(); ACCUMULATORS];
     let whole = terms / (ACCUMULATORS * per) * (ACCUMULATORS * per);
     // SAFETY: the caller's contract; lanes beyond the rows are masked off.
@@ -115,25 +115,25 @@ unsafe fn packed_rows<V: Lanes>(task: MatVec<V::Part>) {
         while first < whole {
             for w in 0..ACCUMULATORS {
                 let at = first + w * per;
-                let a = V::read_some(matrix.ptr.wrapping_add(at * width), all);
-                let x = V::read_some(x.ptr.wrapping_add(at), V::first(per));
-                sums[w] = a.fused(x.picked(&owner), sums[w]);
+                let a = V::masked_load(matrix.ptr.wrapping_add(at * width), all);
+                let x = V::masked_load(x.ptr.wrapping_add(at), V::first_n(per));
+                sums[w] = a.mul_add(x.permute(&owner), sums[w]);
             }
             first += ACCUMULATORS * per;
         }
         let mut at = whole;
         while at < terms {
             let count = per.min(terms - at);
-            let some = V::first(count * width);
-            let a = V::read_some(matrix.ptr.wrapping_add(at * width), some);
-            let x = V::read_some(x.ptr.wrapping_add(at), V::first(count));
+            let some = V::first_n(count * width);
+            let a = V::masked_load(matrix.ptr.wrapping_add(at * width), some);
+            let x = V::masked_load(x.ptr.wrapping_add(at), V::first_n(count));
             // Also masks the vector: it has no elements beyond the last row.
-            sums[0] = a.fused(x.picked(&owner), sums[0]);
+            sums[0] = a.mul_add(x.permute(&owner), sums[0]);
             at += per;
         }
         let sum = sums[0].add(sums[1]).add(sums[2].add(sums[3]));
-        let mut each = [V::Part::default(); 16];
-        sum.write_some(each.as_mut_ptr(), V::first(V::LANES));
+        let mut each = [V::Scalar::default(); 16];
+        sum.masked_store(each.as_mut_ptr(), V::first_n(V::LANES));
         for j in 0..width {
             let mut total = each[j];
             for row in 1..per {
@@ -149,9 +149,9 @@ unsafe fn packed_rows<V: Lanes>(task: MatVec<V::Part>) {
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn wide_rows<V: Lanes>(task: MatVec<V::Part>) {
+unsafe fn wide_rows<V: Lanes>(task: MatVec<V::Scalar>) {
     let MatVec { rows: width, terms, .. } = task;
-    let chunk = CACHED_SUM_BYTES / size_of::<V::Part>();
+    let chunk = CACHED_SUM_BYTES / size_of::<V::Scalar>();
     let mut first = 0;
     while first < width {
         let last = width.min(first + chunk);
@@ -178,7 +178,7 @@ unsafe fn wide_rows<V: Lanes>(task: MatVec<V::Part>) {
 /// As `rows`, for existing terms and columns.
 #[inline(always)]
 unsafe fn add_rows<V: Lanes, const R: usize>(
-    task: MatVec<V::Part>,
+    task: MatVec<V::Scalar>,
     at: usize,
     first: usize,
     last: usize,
@@ -199,7 +199,7 @@ unsafe fn add_rows<V: Lanes, const R: usize>(
     }
     if whole < last {
         // SAFETY: as above; lanes beyond the width are masked off.
-        unsafe { add_vector(from, x, whole, y, Some(V::first(last - whole))) };
+        unsafe { add_vector(from, x, whole, y, Some(V::first_n(last - whole))) };
     }
 }
 
@@ -209,22 +209,22 @@ unsafe fn add_rows<V: Lanes, const R: usize>(
 /// A whole vector, or the elements under the mask, lie inside the rows.
 #[inline(always)]
 unsafe fn add_vector<V: Lanes, const R: usize>(
-    from: [*const V::Part; R],
+    from: [*const V::Scalar; R],
     x: [V; R],
     column: usize,
-    y: *mut V::Part,
+    y: *mut V::Scalar,
     mask: Option<V::Mask>,
 ) {
     let to = y.wrapping_add(column);
     // SAFETY: the caller's contract.
     unsafe {
-        let mut sum = read(to, mask);
+        let mut sum = load(to, mask);
         for r in 0..R {
-            sum = read::<V>(from[r].wrapping_add(column), mask).fused(x[r], sum);
+            sum = load::<V>(from[r].wrapping_add(column), mask).mul_add(x[r], sum);
         }
         match mask {
-            Some(mask) => sum.write_some(to, mask),
-            None => sum.write(to),
+            Some(mask) => sum.masked_store(to, mask),
+            None => sum.store(to),
         }
     }
 }
@@ -232,12 +232,12 @@ unsafe fn add_vector<V: Lanes, const R: usize>(
 /// # Safety
 /// A whole vector, or the elements under the mask, are readable.
 #[inline(always)]
-unsafe fn read<V: Lanes>(from: *const V::Part, mask: Option<V::Mask>) -> V {
+unsafe fn load<V: Lanes>(from: *const V::Scalar, mask: Option<V::Mask>) -> V {
     // SAFETY: the caller's contract.
     unsafe {
         match mask {
-            Some(mask) => V::read_some(from, mask),
-            None => V::read(from),
+            Some(mask) => V::masked_load(from, mask),
+            None => V::load(from),
         }
     }
 }

@@ -34,12 +34,12 @@ leveled_simd! {
 /// set; the CPU has these vectors.
 #[inline(always)]
 unsafe fn normalize_set_body<V: Lanes>(
-    at: ChannelOperands<V::Part>,
+    at: ChannelOperands<V::Scalar>,
     set: usize,
     runs: SetRuns,
     eps: f64,
 ) where
-    V::Part: Number,
+    V::Scalar: Number,
 {
     // SAFETY: the caller's contract.
     unsafe {
@@ -47,21 +47,21 @@ unsafe fn normalize_set_body<V: Lanes>(
         for (start, len) in runs.contiguous_runs() {
             total += sum::<V, false>(at.x.add(start), len, V::zero());
         }
-        let mean = V::Part::from_f64(total / runs.elements());
-        let shifted = V::all(V::Part::default() - mean);
+        let mean = V::Scalar::from_f64(total / runs.elements());
+        let shifted = V::splat(V::Scalar::default() - mean);
         let mut squares = 0.0;
         for (start, len) in runs.contiguous_runs() {
             squares += sum::<V, true>(at.x.add(start), len, shifted);
         }
-        let var = V::Part::from_f64(squares / runs.elements());
+        let var = V::Scalar::from_f64(squares / runs.elements());
         *at.stats.add(2 * set) = mean;
         *at.stats.add(2 * set + 1) = var;
-        let r = V::Part::from_f64(inverse_std(var, eps));
+        let r = V::Scalar::from_f64(inverse_std(var, eps));
         for i in 0..runs.count {
             let (run, channel) = runs.run(i);
             let (x, y) = (at.x.add(run * runs.inner), at.out.add(run * runs.inner));
-            let factor = V::all(r * *at.weight.add(channel));
-            scale_shift(x, y, runs.inner, [shifted, factor, V::all(*at.bias.add(channel))]);
+            let factor = V::splat(r * *at.weight.add(channel));
+            scale_shift(x, y, runs.inner, [shifted, factor, V::splat(*at.bias.add(channel))]);
         }
     }
 }
@@ -71,13 +71,13 @@ unsafe fn normalize_set_body<V: Lanes>(
 /// or none; the CPU has these vectors.
 #[inline(always)]
 unsafe fn normalize_rows_body<V: Lanes>(
-    at: ForwardOperands<V::Part>,
+    at: ForwardOperands<V::Scalar>,
     n: usize,
     rows: usize,
     eps: f64,
     centred: bool,
 ) where
-    V::Part: Number,
+    V::Scalar: Number,
 {
     let mut row = 0;
     while row < rows {
@@ -85,13 +85,13 @@ unsafe fn normalize_rows_body<V: Lanes>(
         unsafe {
             let (x, y) = (at.x.add(row * n), at.y.add(row * n));
             let mean = if centred { sum::<V, false>(x, n, V::zero()) / n as f64 } else { 0.0 };
-            let mean = V::Part::from_f64(mean);
-            let shift = V::all(V::Part::default() - mean);
+            let mean = V::Scalar::from_f64(mean);
+            let shift = V::splat(V::Scalar::default() - mean);
             let squares = sum::<V, true>(x, n, shift);
-            let scale = V::Part::from_f64((squares / n as f64 + eps).sqrt().recip());
+            let scale = V::Scalar::from_f64((squares / n as f64 + eps).sqrt().recip());
             *at.stats.add(2 * row) = mean;
             *at.stats.add(2 * row + 1) = scale;
-            normalize_row(x, y, n, [shift, V::all(scale)], [at.weight, at.bias]);
+            normalize_row(x, y, n, [shift, V::splat(scale)], [at.weight, at.bias]);
         }
         row += 1;
     }
@@ -103,28 +103,28 @@ unsafe fn normalize_rows_body<V: Lanes>(
 /// All hold `n` elements.
 #[inline(always)]
 unsafe fn normalize_row<V: Lanes>(
-    x: *const V::Part,
-    y: *mut V::Part,
+    x: *const V::Scalar,
+    y: *mut V::Scalar,
     n: usize,
     [shift, scale]: [V; 2],
-    [weight, bias]: [*const V::Part; 2],
+    [weight, bias]: [*const V::Scalar; 2],
 ) where
-    V::Part: Number,
+    V::Scalar: Number,
 {
     let mut at = 0;
     while at < n {
-        let mask = V::first(V::LANES.min(n - at));
-        let (mut by, mut to) = (V::all(V::Part::from_f64(1.0)), V::zero());
+        let mask = V::first_n(V::LANES.min(n - at));
+        let (mut by, mut to) = (V::splat(V::Scalar::from_f64(1.0)), V::zero());
         // SAFETY: the caller's contract; lanes beyond the row are masked off.
         unsafe {
-            let x = V::read_some(x.wrapping_add(at), mask).add(shift).fused(scale, to);
+            let x = V::masked_load(x.wrapping_add(at), mask).add(shift).mul_add(scale, to);
             if !weight.is_null() {
-                by = V::read_some(weight.wrapping_add(at), mask);
+                by = V::masked_load(weight.wrapping_add(at), mask);
             }
             if !bias.is_null() {
-                to = V::read_some(bias.wrapping_add(at), mask);
+                to = V::masked_load(bias.wrapping_add(at), mask);
             }
-            x.fused(by, to).write_some(y.wrapping_add(at), mask);
+            x.mul_add(by, to).masked_store(y.wrapping_add(at), mask);
         }
         at += V::LANES;
     }
@@ -136,9 +136,9 @@ unsafe fn normalize_row<V: Lanes>(
 /// `x` holds `n` elements.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn sum<V: Lanes, const SQUARES: bool>(x: *const V::Part, n: usize, shift: V) -> f64
+unsafe fn sum<V: Lanes, const SQUARES: bool>(x: *const V::Scalar, n: usize, shift: V) -> f64
 where
-    V::Part: Number,
+    V::Scalar: Number,
 {
     let accumulators = const { ACCUMULATOR_BYTES / size_of::<V>() };
     let mut total = 0.0;
@@ -153,7 +153,7 @@ where
             let mut at = 0;
             while at < whole {
                 for j in 0..accumulators {
-                    let x = V::read(x.wrapping_add(at + j * V::LANES));
+                    let x = V::load(x.wrapping_add(at + j * V::LANES));
                     sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, None);
                 }
                 at += accumulators * V::LANES;
@@ -163,19 +163,19 @@ where
                 if at >= n {
                     break;
                 }
-                let mask = V::first(V::LANES.min(n - at));
-                let x = V::read_some(x.wrapping_add(at), mask);
+                let mask = V::first_n(V::LANES.min(n - at));
+                let x = V::masked_load(x.wrapping_add(at), mask);
                 sums[j] = accumulate::<V, SQUARES>(sums[j], x, shift, Some(mask));
             }
         }
         let [a, b, c, d, e, f, g, h] = sums;
         let sum = if accumulators == MOST_ACCUMULATORS {
             // Even vectors are the lower halves of wide ones, odd vectors the upper halves.
-            V::far(a.add(c).add(e.add(g)), b.add(d).add(f.add(h)))
+            V::pairwise_add_blocks(a.add(c).add(e.add(g)), b.add(d).add(f.add(h)))
         } else {
             a.add(b).add(c.add(d))
         };
-        total += sum.total().to_f64();
+        total += sum.reduce_sum().to_f64();
     }
     total
 }
@@ -187,9 +187,9 @@ fn accumulate<V: Lanes, const SQUARES: bool>(sum: V, x: V, shift: V, mask: Optio
     }
     let mut gap = x.add(shift);
     if let Some(mask) = mask {
-        gap = gap.kept(mask);
+        gap = gap.select_or_zero(mask);
     }
-    gap.fused(gap, sum)
+    gap.mul_add(gap, sum)
 }
 
 /// `y = (x + shift) factor + bias`.
@@ -198,8 +198,8 @@ fn accumulate<V: Lanes, const SQUARES: bool>(sum: V, x: V, shift: V, mask: Optio
 /// Both hold `n` elements.
 #[inline(always)]
 unsafe fn scale_shift<V: Lanes>(
-    x: *const V::Part,
-    y: *mut V::Part,
+    x: *const V::Scalar,
+    y: *mut V::Scalar,
     n: usize,
     [shift, factor, bias]: [V; 3],
 ) {
@@ -208,14 +208,14 @@ unsafe fn scale_shift<V: Lanes>(
     unsafe {
         let mut at = 0;
         while at < whole {
-            let x = V::read(x.wrapping_add(at));
-            x.add(shift).fused(factor, bias).write(y.wrapping_add(at));
+            let x = V::load(x.wrapping_add(at));
+            x.add(shift).mul_add(factor, bias).store(y.wrapping_add(at));
             at += V::LANES;
         }
         if whole < n {
-            let mask = V::first(n - whole);
-            let x = V::read_some(x.wrapping_add(whole), mask);
-            x.add(shift).fused(factor, bias).write_some(y.wrapping_add(whole), mask);
+            let mask = V::first_n(n - whole);
+            let x = V::masked_load(x.wrapping_add(whole), mask);
+            x.add(shift).mul_add(factor, bias).masked_store(y.wrapping_add(whole), mask);
         }
     }
 }

@@ -12,38 +12,38 @@ use super::Lanes;
 pub(in crate::kernels) unsafe trait ComplexLanes: Lanes {
     /// Deinterleaves complex numbers: the real and the imaginary parts of as many as there are
     /// lanes, in an unspecified order.
-    fn split(a: Self, b: Self) -> [Self; 2];
-    /// The inverse of `split`.
-    fn join(parts: [Self; 2]) -> [Self; 2];
+    fn deinterleave(a: Self, b: Self) -> [Self; 2];
+    /// The inverse of `deinterleave`.
+    fn interleave(parts: [Self; 2]) -> [Self; 2];
     /// Transposes a tile of complex numbers with as many vectors as a vector has complex numbers.
-    fn transposed(tile: [Self; 8]) -> [Self; 8];
+    fn transpose(tile: [Self; 8]) -> [Self; 8];
 }
 
 macro_rules! complex_lanes {
     ($($v:ident: [$($re:tt)*] [$($im:tt)*] $low:ident $high:ident
-        |$t:ident| $transposed:expr;)*) => {$(
+        |$t:ident| $transpose:expr;)*) => {$(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a register of this many floats.
         unsafe impl ComplexLanes for std::arch::x86_64::$v {
             #[inline(always)]
-            fn split(a: Self, b: Self) -> [Self; 2] {
+            fn deinterleave(a: Self, b: Self) -> [Self; 2] {
                 use std::arch::x86_64::*;
                 // SAFETY: the CPU has the instructions, as the trait requires; the same below.
                 unsafe { [$($re)*(a, b), $($im)*(a, b)] }
             }
             #[inline(always)]
-            fn join([re, im]: [Self; 2]) -> [Self; 2] {
+            fn interleave([re, im]: [Self; 2]) -> [Self; 2] {
                 use std::arch::x86_64::{$high, $low};
                 // SAFETY: as above.
                 unsafe { [$low(re, im), $high(re, im)] }
             }
             #[inline(always)]
-            fn transposed($t: [Self; 8]) -> [Self; 8] {
+            fn transpose($t: [Self; 8]) -> [Self; 8] {
                 #[allow(unused_imports)]
                 use std::arch::x86_64::*;
                 // SAFETY: as above.
                 #[allow(unused_unsafe)]
-                unsafe { $transposed }
+                unsafe { $transpose }
             }
         }
     )*};
@@ -108,35 +108,35 @@ fn transpose_quarters(t: [std::arch::x86_64::__m512d; 4]) -> [std::arch::x86_64:
 /// As `Lanes`.
 pub(in crate::kernels) unsafe trait ComplexPairs: ComplexLanes {
     /// Reverses the order of the numbers.
-    fn reversed(self) -> Self;
+    fn reverse_complex(self) -> Self;
     /// Duplicates the real part of each number.
     fn dup_real(self) -> Self;
     /// Duplicates the imaginary part of each number.
     fn dup_imag(self) -> Self;
     /// Swaps the real and the imaginary part of each number.
     fn swap_parts(self) -> Self;
-    /// `self * by - other` for real parts, `self * by + other` for imaginary parts.
-    fn fmaddsub(self, by: Self, other: Self) -> Self;
+    /// `self * factor - addend` for real parts, `self * factor + addend` for imaginary parts, fused.
+    fn fmaddsub(self, factor: Self, addend: Self) -> Self;
 
     /// One complex number, repeated.
     #[inline(always)]
-    fn splat_complex(re: Self::Part, im: Self::Part) -> Self {
-        Self::join([Self::all(re), Self::all(im)])[0]
+    fn splat_complex(re: Self::Scalar, im: Self::Scalar) -> Self {
+        Self::interleave([Self::splat(re), Self::splat(im)])[0]
     }
 }
 
 macro_rules! complex_pairs {
-    ($($v:ident: |$x:ident| $reversed:expr,
-        $dup_real:ident [$($dup_imag:tt)*] [$($swap_parts:tt)*] $other:ident;)*) => {$(
+    ($($v:ident: |$x:ident| $reverse:expr,
+        $dup_real:ident [$($dup_imag:tt)*] [$($swap_parts:tt)*] $fmaddsub:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a register of this many floats.
         unsafe impl ComplexPairs for std::arch::x86_64::$v {
             #[inline(always)]
-            fn reversed(self) -> Self {
+            fn reverse_complex(self) -> Self {
                 use std::arch::x86_64::*;
                 let $x = self;
                 // SAFETY: the CPU has the instructions, as the trait requires; the same below.
-                unsafe { $reversed }
+                unsafe { $reverse }
             }
             #[inline(always)]
             fn dup_real(self) -> Self {
@@ -156,9 +156,9 @@ macro_rules! complex_pairs {
                 unsafe { $($swap_parts)*(self) }
             }
             #[inline(always)]
-            fn fmaddsub(self, by: Self, other: Self) -> Self {
+            fn fmaddsub(self, factor: Self, addend: Self) -> Self {
                 // SAFETY: as above.
-                unsafe { std::arch::x86_64::$other(self, by, other) }
+                unsafe { std::arch::x86_64::$fmaddsub(self, factor, addend) }
             }
         }
     )*};

@@ -62,27 +62,27 @@ leveled_simd! {
 #[inline(always)]
 unsafe fn update_rows_simd_body<V: Lanes>(
     update: RowUpdate,
-    (x, out): (*const V::Part, *mut V::Part),
+    (x, out): (*const V::Scalar, *mut V::Scalar),
     (rows, n): (usize, usize),
-    (tops, sums): (*const V::Part, *const V::Part),
+    (tops, sums): (*const V::Scalar, *const V::Scalar),
 ) where
-    V::Part: Float,
+    V::Scalar: Float,
 {
-    let zero = V::Part::ZERO;
+    let zero = V::Scalar::ZERO;
     for row in 0..rows {
         // SAFETY: the caller's contract.
         unsafe {
             let (x, out) = (x.add(row * n), out.add(row * n));
             let (top, sum) = (*tops.add(row), *sums.add(row));
-            let with = [V::all(zero - top), V::all(zero - sum), V::all(V::Part::ONE / sum)];
+            let with = [V::splat(zero - top), V::splat(zero - sum), V::splat(V::Scalar::ONE / sum)];
             let whole = n / V::LANES * V::LANES;
             for at in (0..whole).step_by(V::LANES) {
-                apply(update, V::read(x.add(at)), with).write(out.add(at));
+                apply(update, V::load(x.add(at)), with).store(out.add(at));
             }
             if whole < n {
-                let mask = V::first(n - whole);
-                apply(update, V::read_some(x.add(whole), mask), with)
-                    .write_some(out.add(whole), mask);
+                let mask = V::first_n(n - whole);
+                apply(update, V::masked_load(x.add(whole), mask), with)
+                    .masked_store(out.add(whole), mask);
             }
         }
     }
@@ -97,8 +97,8 @@ fn apply<V: Lanes>(update: RowUpdate, x: V, [minus_max, minus_sum, reciprocal]: 
         RowUpdate::DivideBySum => {
             // One Newton step: the error of the product is exact with FMA, so that the result is the
             // correctly rounded quotient.
-            let quotient = x.fused(reciprocal, V::zero());
-            quotient.fused(minus_sum, x).fused(reciprocal, quotient)
+            let quotient = x.mul_add(reciprocal, V::zero());
+            quotient.mul_add(minus_sum, x).mul_add(reciprocal, quotient)
         }
     }
 }

@@ -72,10 +72,10 @@ fn prefetch_lines<T>(at: *const Complex<T>, hop: isize, places: usize, lines: us
 /// # Safety
 /// The numbers are readable.
 #[inline(always)]
-unsafe fn load_row<V: Vector>(from: *const Complex<V::Part>) -> Row<V> {
+unsafe fn load_row<V: Vector>(from: *const Complex<V::Scalar>) -> Row<V> {
     // SAFETY: the caller's contract.
     let [a, b] = unsafe { from.cast::<[V; 2]>().read_unaligned() };
-    V::split(a, b)
+    V::deinterleave(a, b)
 }
 
 /// Stores the numbers of a row.
@@ -83,9 +83,9 @@ unsafe fn load_row<V: Vector>(from: *const Complex<V::Part>) -> Row<V> {
 /// # Safety
 /// The positions are writable.
 #[inline(always)]
-unsafe fn store_row<V: Vector>(row: Row<V>, to: *mut Complex<V::Part>) {
+unsafe fn store_row<V: Vector>(row: Row<V>, to: *mut Complex<V::Scalar>) {
     // SAFETY: the caller's contract.
-    unsafe { to.cast::<[V; 2]>().write_unaligned(V::join(row)) };
+    unsafe { to.cast::<[V; 2]>().write_unaligned(V::interleave(row)) };
 }
 
 /// Copies lines to rows; unused lanes are zero.
@@ -94,7 +94,7 @@ unsafe fn store_row<V: Vector>(row: Row<V>, to: *mut Complex<V::Part>) {
 /// The lines are readable, and the rows are writable.
 #[inline(always)]
 unsafe fn load_columns<V: Vector>(
-    from: *const Complex<V::Part>,
+    from: *const Complex<V::Scalar>,
     rows: *mut Row<V>,
     layout: ColumnLayout,
 ) {
@@ -110,7 +110,7 @@ unsafe fn load_columns<V: Vector>(
             }
             if left > 0 {
                 let mut last = MaybeUninit::<[V; 2]>::zeroed();
-                let numbers = last.as_mut_ptr().cast::<Complex<V::Part>>();
+                let numbers = last.as_mut_ptr().cast::<Complex<V::Scalar>>();
                 numbers.copy_from_nonoverlapping(from.add(whole * V::LANES), left);
                 *rows.add(i + whole * group_rows) = load_row(numbers);
             }
@@ -126,12 +126,12 @@ unsafe fn load_columns<V: Vector>(
 #[inline(always)]
 unsafe fn store_columns<V: Vector>(
     rows: *const Row<V>,
-    to: *mut Complex<V::Part>,
-    (factor, forward): (V::Part, bool),
+    to: *mut Complex<V::Scalar>,
+    (factor, forward): (V::Scalar, bool),
     ColumnLayout { n, step, lines, group_rows, out_of_place }: ColumnLayout,
 ) {
     let (whole, left) = (lines / V::LANES, lines % V::LANES);
-    let factor = V::all(factor);
+    let factor = V::splat(factor);
     // SAFETY: the caller's contract.
     unsafe {
         for i in 0..n {
@@ -146,8 +146,8 @@ unsafe fn store_columns<V: Vector>(
                 store_row(row, to.add(group * V::LANES));
             }
             if left > 0 {
-                let last = V::join(scale_row(*rows.add(i + whole * group_rows), factor));
-                let numbers = (&raw const last).cast::<Complex<V::Part>>();
+                let last = V::interleave(scale_row(*rows.add(i + whole * group_rows), factor));
+                let numbers = (&raw const last).cast::<Complex<V::Scalar>>();
                 to.add(whole * V::LANES).copy_from_nonoverlapping(numbers, left);
             }
         }
@@ -161,8 +161,8 @@ macro_rules! first {
         /// As `load_columns`.
         #[inline(always)]
         unsafe fn $first<V: Vector>(
-            pass: &RadixPass<V::Part>,
-            from: *const Complex<V::Part>,
+            pass: &RadixPass<V::Scalar>,
+            from: *const Complex<V::Scalar>,
             rows: *mut Row<V>,
             ColumnLayout { step, lines, group_rows, .. }: ColumnLayout,
         ) {
@@ -201,18 +201,18 @@ macro_rules! last {
         /// As `store_columns`.
         #[inline(always)]
         unsafe fn $last<V: Vector>(
-            pass: &RadixPass<V::Part>,
+            pass: &RadixPass<V::Scalar>,
             rows: *const Row<V>,
-            to: *mut Complex<V::Part>,
-            (factor, forward): (V::Part, bool),
+            to: *mut Complex<V::Scalar>,
+            (factor, forward): (V::Scalar, bool),
             ColumnLayout { n, step, lines, group_rows, out_of_place }: ColumnLayout,
         ) {
             let step = if forward { step } else { -step };
             let hop = pass.before as isize * step;
             // In reverse order, positions before the first are at the end of the line.
             let end = to.wrapping_offset(if forward { 0 } else { -step * n as isize });
-            let scaled = factor != V::Part::one();
-            let factor = V::all(factor);
+            let scaled = factor != V::Scalar::one();
+            let factor = V::splat(factor);
             // SAFETY: the caller's contract.
             unsafe {
                 for b in 0..pass.before {
@@ -250,8 +250,8 @@ last! {
 /// more.
 #[inline(always)]
 pub(super) unsafe fn transform<V: Vector>(
-    passes: &Passes<V::Part>,
-    strip: Strip<V::Part>,
+    passes: &Passes<V::Scalar>,
+    strip: Strip<V::Scalar>,
     rows: *mut Row<V>,
     group_rows: usize,
 ) {

@@ -111,7 +111,7 @@ impl<T: Real> Passes<T> {
     /// # Safety
     /// Both are readable and writable.
     #[inline(always)]
-    pub(super) unsafe fn run<V: Vector<Part = T>>(
+    pub(super) unsafe fn run<V: Vector<Scalar = T>>(
         passes: &[RadixPass<T>],
         mut from: *mut Row<V>,
         mut to: *mut Row<V>,
@@ -151,9 +151,9 @@ fn plus_minus_i<V: Vector>(a: Row<V>, b: Row<V>) -> [Row<V>; 2] {
 
 /// Multiplies all lanes by one complex number.
 #[inline(always)]
-pub(super) fn times_twiddle<V: Vector>(a: Row<V>, by: Complex<V::Part>) -> Row<V> {
-    let (re, im) = (V::all(by.re), V::all(by.im));
-    [a[0].fused_sub(re, a[1].mul(im)), a[0].fused(im, a[1].mul(re))]
+pub(super) fn times_twiddle<V: Vector>(a: Row<V>, by: Complex<V::Scalar>) -> Row<V> {
+    let (re, im) = (V::splat(by.re), V::splat(by.im));
+    [a[0].mul_sub(re, a[1].mul(im)), a[0].mul_add(im, a[1].mul(re))]
 }
 
 /// Multiplies by a real number per lane.
@@ -164,8 +164,8 @@ pub(super) fn scale_row<V: Vector>(a: Row<V>, by: V) -> Row<V> {
 
 /// `a by + b`.
 #[inline(always)]
-fn fused<V: Vector>(a: Row<V>, by: V, b: Row<V>) -> Row<V> {
-    [a[0].fused(by, b[0]), a[1].fused(by, b[1])]
+fn mul_add<V: Vector>(a: Row<V>, by: V, b: Row<V>) -> Row<V> {
+    [a[0].mul_add(by, b[0]), a[1].mul_add(by, b[1])]
 }
 
 /// DFT of two rows.
@@ -177,10 +177,10 @@ fn dft2<V: Vector>(x: [Row<V>; 2]) -> [Row<V>; 2] {
 /// DFT of three rows.
 #[inline(always)]
 fn dft3<V: Vector>(x: [Row<V>; 3]) -> [Row<V>; 3] {
-    let (half, root) = (V::all(V::Part::narrow(-0.5)), V::all(V::Part::narrow(SIN_THIRD)));
+    let (half, root) = (V::splat(V::Scalar::narrow(-0.5)), V::splat(V::Scalar::narrow(SIN_THIRD)));
     let sum = add(x[1], x[2]);
     let difference = scale_row(subtract(x[1], x[2]), root);
-    let [y, z] = plus_minus_i(fused(sum, half, x[0]), difference);
+    let [y, z] = plus_minus_i(mul_add(sum, half, x[0]), difference);
     [add(x[0], sum), z, y]
 }
 
@@ -196,14 +196,16 @@ fn dft4<V: Vector>(x: [Row<V>; 4]) -> [Row<V>; 4] {
 /// DFT of five rows.
 #[inline(always)]
 pub(super) fn dft5<V: Vector>(x: [Row<V>; 5]) -> [Row<V>; 5] {
-    let [c, d] = [V::all(V::Part::narrow(COS_FIFTHS[0])), V::all(V::Part::narrow(COS_FIFTHS[1]))];
-    let [s, t] = [V::all(V::Part::narrow(SIN_FIFTHS[0])), V::all(V::Part::narrow(SIN_FIFTHS[1]))];
+    let [c, d] =
+        [V::splat(V::Scalar::narrow(COS_FIFTHS[0])), V::splat(V::Scalar::narrow(COS_FIFTHS[1]))];
+    let [s, t] =
+        [V::splat(V::Scalar::narrow(SIN_FIFTHS[0])), V::splat(V::Scalar::narrow(SIN_FIFTHS[1]))];
     let (a, b) = (add(x[1], x[4]), add(x[2], x[3]));
     let (e, f) = (subtract(x[1], x[4]), subtract(x[2], x[3]));
-    let outer = fused(b, d, fused(a, c, x[0]));
-    let inner = fused(b, c, fused(a, d, x[0]));
-    let far = [f[0].fused(t, e[0].mul(s)), f[1].fused(t, e[1].mul(s))];
-    let near = [e[0].fused_sub(t, f[0].mul(s)), e[1].fused_sub(t, f[1].mul(s))];
+    let outer = mul_add(b, d, mul_add(a, c, x[0]));
+    let inner = mul_add(b, c, mul_add(a, d, x[0]));
+    let far = [f[0].mul_add(t, e[0].mul(s)), f[1].mul_add(t, e[1].mul(s))];
+    let near = [e[0].mul_sub(t, f[0].mul(s)), e[1].mul_sub(t, f[1].mul(s))];
     let ([y4, y1], [y3, y2]) = (plus_minus_i(outer, far), plus_minus_i(inner, near));
     [add(x[0], add(a, b)), y1, y2, y3, y4]
 }
@@ -213,7 +215,7 @@ pub(super) fn dft5<V: Vector>(x: [Row<V>; 5]) -> [Row<V>; 5] {
 pub(super) fn dft8<V: Vector>(x: [Row<V>; 8]) -> [Row<V>; 8] {
     let e = dft4([x[0], x[2], x[4], x[6]]);
     let o = dft4([x[1], x[3], x[5], x[7]]);
-    let root = V::all(V::Part::narrow(std::f64::consts::FRAC_1_SQRT_2));
+    let root = V::splat(V::Scalar::narrow(std::f64::consts::FRAC_1_SQRT_2));
     let [[p, q], [r, s]] = [o[1], o[3]];
     // Rotations by 1/8 turn: `(p + iq)(1 - i)` and, negated, `(r + is)(1 + i)`, up to the factor
     // `root`.
@@ -239,7 +241,7 @@ macro_rules! passes {
         /// # Safety
         /// Both buffers have `n` rows.
         #[inline(always)]
-        unsafe fn $name<V: Vector>(pass: &RadixPass<V::Part>, from: *const Row<V>, to: *mut Row<V>) {
+        unsafe fn $name<V: Vector>(pass: &RadixPass<V::Scalar>, from: *const Row<V>, to: *mut Row<V>) {
             let (before, after) = (pass.before, pass.after);
             // The longer loop is the inner one, so that rows are read and written in order.
             let long = after >= before;
@@ -279,7 +281,7 @@ passes! {
 /// # Safety
 /// Both buffers have `n` rows.
 #[inline(always)]
-unsafe fn radix_odd<V: Vector>(pass: &RadixPass<V::Part>, from: *const Row<V>, to: *mut Row<V>) {
+unsafe fn radix_odd<V: Vector>(pass: &RadixPass<V::Scalar>, from: *const Row<V>, to: *mut Row<V>) {
     let (before, after) = (pass.before, pass.after);
     // The longer loop is the inner one, so that rows are read and written in order.
     let long = after >= before;
@@ -338,19 +340,19 @@ unsafe fn weighted_sums<V: Vector>(
     half: usize,
     first: Row<V>,
     sums: *const [Row<V>; 2],
-    cos_sin: [*const [V::Part; 2]; 2],
+    cos_sin: [*const [V::Scalar; 2]; 2],
 ) -> [[Row<V>; 2]; 2] {
-    let zero = [V::all(V::Part::narrow(0.0)); 2];
+    let zero = [V::splat(V::Scalar::narrow(0.0)); 2];
     let (mut a, mut c, mut d, mut e) = (first, zero, first, zero);
     for j in 0..half {
         // SAFETY: the caller's contract.
         let ([s, t], [u, v]) = unsafe { (*sums.add(j), [*cos_sin[0].add(j), *cos_sin[1].add(j)]) };
-        let (cos, sin) = (V::all(u[0]), V::all(u[1]));
-        a = [cos.fused(s[0], a[0]), cos.fused(s[1], a[1])];
-        c = [sin.fused(t[0], c[0]), sin.fused(t[1], c[1])];
-        let (cos, sin) = (V::all(v[0]), V::all(v[1]));
-        d = [cos.fused(s[0], d[0]), cos.fused(s[1], d[1])];
-        e = [sin.fused(t[0], e[0]), sin.fused(t[1], e[1])];
+        let (cos, sin) = (V::splat(u[0]), V::splat(u[1]));
+        a = [cos.mul_add(s[0], a[0]), cos.mul_add(s[1], a[1])];
+        c = [sin.mul_add(t[0], c[0]), sin.mul_add(t[1], c[1])];
+        let (cos, sin) = (V::splat(v[0]), V::splat(v[1]));
+        d = [cos.mul_add(s[0], d[0]), cos.mul_add(s[1], d[1])];
+        e = [sin.mul_add(t[0], e[0]), sin.mul_add(t[1], e[1])];
     }
     [[a, c], [d, e]]
 }
@@ -364,7 +366,7 @@ unsafe fn store_pair<V: Vector>(
     pair: [Row<V>; 2],
     at: [usize; 2],
     k: usize,
-    twiddles: *const Complex<V::Part>,
+    twiddles: *const Complex<V::Scalar>,
     to: *mut Row<V>,
     stride: usize,
 ) {

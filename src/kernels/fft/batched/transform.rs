@@ -107,9 +107,9 @@ pub(in crate::kernels::fft) fn workspace_len<T>(n: usize, groups: usize) -> usiz
 /// As `transform_strip`, on a CPU with the instructions of the vector.
 #[inline(always)]
 unsafe fn transform<V: Vector>(
-    passes: &Passes<V::Part>,
-    strip: Strip<V::Part>,
-    workspace: *mut Complex<V::Part>,
+    passes: &Passes<V::Scalar>,
+    strip: Strip<V::Scalar>,
+    workspace: *mut Complex<V::Scalar>,
 ) {
     let workspace = workspace.cast::<u8>();
     let rows = workspace.wrapping_add(workspace.align_offset(ROW_ALIGNMENT)).cast::<Row<V>>();

@@ -23,7 +23,7 @@ const fn tile_side<V: Vector>() -> usize {
 #[inline(always)]
 pub(super) unsafe fn gather<V: Vector>(
     n: usize,
-    from: *const Complex<V::Part>,
+    from: *const Complex<V::Scalar>,
     lines: usize,
     rows: *mut Row<V>,
     forward: bool,
@@ -36,21 +36,21 @@ pub(super) unsafe fn gather<V: Vector>(
             let mut tiles = [[V::zero(); 8]; 2];
             for line in 0..V::LANES {
                 let from = from.add(line.min(lines - 1) * n + start);
-                tiles[line / tile_side::<V>()][line % tile_side::<V>()] = V::read(from.cast());
+                tiles[line / tile_side::<V>()][line % tile_side::<V>()] = V::load(from.cast());
             }
-            let [a, b] = [V::transposed(tiles[0]), V::transposed(tiles[1])];
+            let [a, b] = [V::transpose(tiles[0]), V::transpose(tiles[1])];
             for i in 0..tile_side::<V>() {
-                *rows.add(start + i) = parts(V::split(a[i], b[i]));
+                *rows.add(start + i) = parts(V::deinterleave(a[i], b[i]));
             }
         }
         for i in whole..n {
             let mut numbers = MaybeUninit::<[V; 2]>::uninit();
             for line in 0..V::LANES {
                 let number = *from.add(line.min(lines - 1) * n + i);
-                numbers.as_mut_ptr().cast::<Complex<V::Part>>().add(line).write(number);
+                numbers.as_mut_ptr().cast::<Complex<V::Scalar>>().add(line).write(number);
             }
             let [a, b] = numbers.assume_init();
-            *rows.add(i) = parts(V::split(a, b));
+            *rows.add(i) = parts(V::deinterleave(a, b));
         }
     }
 }
@@ -63,12 +63,12 @@ pub(super) unsafe fn gather<V: Vector>(
 pub(super) unsafe fn scatter<V: Vector>(
     n: usize,
     rows: *const Row<V>,
-    to: *mut Complex<V::Part>,
+    to: *mut Complex<V::Scalar>,
     lines: usize,
     forward: bool,
 ) {
     let whole = n - n % tile_side::<V>();
-    let numbers = |[re, im]: Row<V>| V::join(if forward { [re, im] } else { [im, re] });
+    let numbers = |[re, im]: Row<V>| V::interleave(if forward { [re, im] } else { [im, re] });
     // SAFETY: the caller's contract.
     unsafe {
         for start in (0..whole).step_by(tile_side::<V>()) {
@@ -78,18 +78,18 @@ pub(super) unsafe fn scatter<V: Vector>(
             for i in 0..tile_side::<V>() {
                 [tiles[0][i], tiles[1][i]] = numbers(*rows.add(start + i));
             }
-            let tiles = [V::transposed(tiles[0]), V::transposed(tiles[1])];
+            let tiles = [V::transpose(tiles[0]), V::transpose(tiles[1])];
             for line in 0..V::LANES {
                 if line < lines {
                     let to = to.add(line * n + start);
-                    tiles[line / tile_side::<V>()][line % tile_side::<V>()].write(to.cast());
+                    tiles[line / tile_side::<V>()][line % tile_side::<V>()].store(to.cast());
                 }
             }
         }
         for i in whole..n {
             let row = numbers(*rows.add(i));
             for line in 0..lines {
-                *to.add(line * n + i) = *(&raw const row).cast::<Complex<V::Part>>().add(line);
+                *to.add(line * n + i) = *(&raw const row).cast::<Complex<V::Scalar>>().add(line);
             }
         }
     }
