@@ -19,115 +19,128 @@ if TYPE_CHECKING:
 Gradients = tuple[Tensor | None, ...]
 
 
-class _Boundary(Function):
+class _BackwardHookFunction(Function):
     """Passes tensors through; in a backward pass, a function may replace the gradients."""
 
     @staticmethod
-    def forward(ctx: Any, reached: Callable[[Gradients], Gradients], *tensors: Tensor) -> Any:
-        ctx.reached = reached
+    def forward(ctx: Any, callback: Callable[[Gradients], Gradients], *tensors: Tensor) -> Any:
+        ctx.callback = callback
         ctx.set_materialize_grads(False)
         return tuple(x.view_as(x) for x in tensors)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return None, *ctx.reached(gradients)
+        return None, *ctx.callback(gradients)
 
 
-class Around:
+class BackwardHook:
     """The backward hooks around one call of a module."""
 
     def __init__(self, module: Any, hooks: Hooks) -> None:
         self.module = module
-        self.before = [hook for hook, _ in hooks.before_backward.values()]
-        self.after = [hook for hook, _ in hooks.after_backward.values()]
-        self.count = 0
-        self.places: list[int] = []
+        self.pre_hooks = [hook for hook, _ in hooks.backward_pre.values()]
+        self.hooks = [hook for hook, _ in hooks.backward.values()]
+        self.num_inputs = 0
+        self.input_indices: list[int] = []
         #: The gradients of the results; None unless a pass is between results and arguments.
         self.grad_output: Gradients | None = None
 
     @classmethod
-    def of(cls, module: Any, hooks: Hooks) -> Around | None:
-        """None where the call has no such hooks, or is not recorded."""
-        wanted = hooks.before_backward or hooks.after_backward
+    def create_if_needed(cls, module: Any, hooks: Hooks) -> BackwardHook | None:
+        """None if the module has no backward hooks, or the call is not recorded."""
+        wanted = hooks.backward_pre or hooks.backward
         return cls(module, hooks) if wanted and is_grad_enabled() else None
 
-    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments; tensors that require grad become outputs of a node."""
-        self.count = len(args)
-        made, self.places, given = _behind(self._at_arguments, args)
-        return tuple(made) if given else args
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Makes the arguments that require grad outputs of a node, which calls the hooks."""
+        self.num_inputs = len(args)
+        outputs, self.input_indices, is_recorded = _apply_hook_function(
+            self._handle_input_gradients, args
+        )
+        return tuple(outputs) if is_recorded else args
 
-    def left(self, out: Any) -> Any:
-        """The results; tensors that require grad are before a node."""
+    def setup_output_hook(self, out: Any) -> Any:
+        """Makes the results that require grad outputs of a node, which calls the pre-hooks."""
         leaves, tree = flatten(out)
-        self.results = len(leaves)
-        made, self.ends, given = _behind(self._at_results, leaves)
-        return tree.unflatten(made) if given else out
+        self.num_outputs = len(leaves)
+        outputs, self.output_indices, is_recorded = _apply_hook_function(
+            self._handle_output_gradients, leaves
+        )
+        return tree.unflatten(outputs) if is_recorded else out
 
-    def _at_results(self, gradients: Gradients) -> Gradients:
-        whole = _spread(gradients, self.ends, self.results)
-        for hook in self.before:
-            whole = _answered("a backward pre-hook", whole, hook(self.module, whole))
-        self.grad_output = whole
-        if not self.places:
-            self._finish((None,) * self.count)
-        return tuple(whole[i] for i in self.ends)
+    def _handle_output_gradients(self, gradients: Gradients) -> Gradients:
+        grad_output = _scatter_gradients(gradients, self.output_indices, self.num_outputs)
+        for hook in self.pre_hooks:
+            grad_output = _check_hook_result(
+                "a backward pre-hook", grad_output, hook(self.module, grad_output)
+            )
+        self.grad_output = grad_output
+        if not self.input_indices:
+            self._call_backward_hooks((None,) * self.num_inputs)
+        return tuple(grad_output[i] for i in self.output_indices)
 
-    def _at_arguments(self, gradients: Gradients) -> Gradients:
-        found = self._finish(_spread(gradients, self.places, self.count))
-        return tuple(found[i] for i in self.places)
+    def _handle_input_gradients(self, gradients: Gradients) -> Gradients:
+        grad_input = self._call_backward_hooks(
+            _scatter_gradients(gradients, self.input_indices, self.num_inputs)
+        )
+        return tuple(grad_input[i] for i in self.input_indices)
 
-    def _finish(self, whole: Gradients) -> Gradients:
+    def _call_backward_hooks(self, grad_input: Gradients) -> Gradients:
         grad_output, self.grad_output = self.grad_output, None
         if grad_output is None:
             # A derivative of the module's derivative: it begins inside, at a saved value.
-            return whole
-        for hook in self.after:
-            answer = hook(self.module, whole, grad_output)
-            whole = _answered("a backward hook", whole, answer)
-        return whole
+            return grad_input
+        for hook in self.hooks:
+            result = hook(self.module, grad_input, grad_output)
+            grad_input = _check_hook_result("a backward hook", grad_input, result)
+        return grad_input
 
 
-def _behind(
-    reached: Callable[[Gradients], Gradients], values: Any
+def _apply_hook_function(
+    callback: Callable[[Gradients], Gradients], values: Any
 ) -> tuple[list[Any], list[int], bool]:
-    """The values as outputs of one node, the positions of tensors with grad, whether any has."""
-    made = list(values)
-    places = [i for i, x in enumerate(made) if isinstance(x, Tensor) and x.requires_grad]
-    if places:
-        linked = _Boundary.apply(reached, *(made[i] for i in places))
-        for i, x in zip(places, linked, strict=True):
-            made[i] = x
-    return made, places, bool(places)
+    """Passes the tensors that require grad through one node, which calls `callback`.
+
+    Returns all values, the indices of these tensors, and whether there are any.
+    """
+    outputs = list(values)
+    indices = [i for i, x in enumerate(outputs) if isinstance(x, Tensor) and x.requires_grad]
+    if indices:
+        connected = _BackwardHookFunction.apply(callback, *(outputs[i] for i in indices))
+        for i, x in zip(indices, connected, strict=True):
+            outputs[i] = x
+    return outputs, indices, bool(indices)
 
 
-def _spread(gradients: Gradients, places: list[int], count: int) -> Gradients:
-    whole: list[Tensor | None] = [None] * count
-    for i, g in zip(places, gradients, strict=True):
-        whole[i] = g
-    return tuple(whole)
+def _scatter_gradients(gradients: Gradients, indices: list[int], count: int) -> Gradients:
+    """A tuple of length `count` with the gradients at these indices, None elsewhere."""
+    found: list[Tensor | None] = [None] * count
+    for i, g in zip(indices, gradients, strict=True):
+        found[i] = g
+    return tuple(found)
 
 
-def _answered(what: str, before: Gradients, answer: Any) -> Gradients:
-    if answer is None:
+def _check_hook_result(hook_name: str, before: Gradients, result: Any) -> Gradients:
+    """The gradients that a hook returned, or those before it if it returned None."""
+    if result is None:
         return before
-    given = tuple(answer) if isinstance(answer, list | tuple) else (answer,)
+    given = tuple(result) if isinstance(result, list | tuple) else (result,)
     if len(given) != len(before):
         raise ContractError(
-            f"Module: {what} answered {len(given)} gradients, and there are {len(before)}; answer"
-            " one, or None, for each"
+            f"Module: {hook_name} answered {len(given)} gradients, and there are {len(before)};"
+            " answer one, or None, for each"
         )
     for i, (new, old) in enumerate(zip(given, before, strict=True)):
         if new is None:
             continue
         if not hasattr(new, "shape"):
             raise ArgumentTypeError(
-                f"Module: {what} answered a {type(new).__name__} for gradient {i}; answer a tensor"
-                " or None"
+                f"Module: {hook_name} answered a {type(new).__name__} for gradient {i}; answer a"
+                " tensor or None"
             )
         if old is not None and tuple(new.shape) != tuple(old.shape):
             raise ShapeError(
-                f"Module: {what} answered a gradient {i} of shape {tuple(new.shape)} for one of"
-                f" {tuple(old.shape)}; answer that shape"
+                f"Module: {hook_name} answered a gradient {i} of shape {tuple(new.shape)} for one"
+                f" of {tuple(old.shape)}; answer that shape"
             )
     return given

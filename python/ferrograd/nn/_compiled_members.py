@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from ferrograd.nn._module import Module
 
 
-def module_of(member: Any) -> Module:
+def unwrap_module(member: Any) -> Module:
     """The module of a member: the member itself, or the module that it compiles."""
     while isinstance(member, _Replayed):
         member = member.__wrapped__  # type: ignore[attr-defined]
     return member  # type: ignore[no-any-return]
 
 
-def join(prefix: str, name: str) -> str:
+def join_names(prefix: str, name: str) -> str:
     """A dotted name."""
     return f"{prefix}.{name}" if prefix else name
 
 
-class Unsized(dict[str, Any]):
+class UninitializedParameters(dict[str, Any]):
     """The parameters of a layer with unknown sizes: listing them raises."""
 
     def __init__(self, op: str) -> None:
         super().__init__()
         self._op = op
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def _raise_uninitialized(self, *_: Any) -> NoReturn:
         raise ArgumentError(
             f"{self._op}: the layer has no parameters before its first call; call the network with"
             " a batch before it is given to an optimiser, saved or loaded"
         )
 
-    items = values = _refuse
+    items = values = _raise_uninitialized
 
     def __reduce__(self) -> Any:
-        return Unsized, (self._op,)
+        return UninitializedParameters, (self._op,)

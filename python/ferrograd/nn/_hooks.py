@@ -17,7 +17,7 @@ R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Forwards(Protocol[P, R_co]):
+class HasForward(Protocol[P, R_co]):
     """An object with a forward: a call has the same arguments and results."""
 
     def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
@@ -25,33 +25,33 @@ class Forwards(Protocol[P, R_co]):
 
 
 Hook = Callable[..., Any]
-_NUMBERS = count()
+_hook_ids = count()
 
 
 class Hooks:
     """The hooks of one module by number, each with a flag for keyword arguments."""
 
     def __init__(self) -> None:
-        self.before: dict[int, tuple[Hook, bool]] = {}
-        self.after: dict[int, tuple[Hook, bool]] = {}
+        self.forward_pre: dict[int, tuple[Hook, bool]] = {}
+        self.forward: dict[int, tuple[Hook, bool]] = {}
         #: Before and after the backward pass of the module.
-        self.before_backward: dict[int, tuple[Hook, bool]] = {}
-        self.after_backward: dict[int, tuple[Hook, bool]] = {}
+        self.backward_pre: dict[int, tuple[Hook, bool]] = {}
+        self.backward: dict[int, tuple[Hook, bool]] = {}
         #: Around `state_dict` and `load_state_dict`.
-        self.before_state: dict[int, tuple[Hook, bool]] = {}
-        self.after_state: dict[int, tuple[Hook, bool]] = {}
-        self.before_load: dict[int, tuple[Hook, bool]] = {}
-        self.after_load: dict[int, tuple[Hook, bool]] = {}
+        self.state_dict_pre: dict[int, tuple[Hook, bool]] = {}
+        self.state_dict_post: dict[int, tuple[Hook, bool]] = {}
+        self.load_state_dict_pre: dict[int, tuple[Hook, bool]] = {}
+        self.load_state_dict_post: dict[int, tuple[Hook, bool]] = {}
         #: Hooks that also run when the forward raises.
-        self.always: set[int] = set()
+        self.always_called: set[int] = set()
 
     def __bool__(self) -> bool:
         """Whether a call has to run hooks."""
-        return bool(self.before or self.after or self.before_backward or self.after_backward)
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
-    def tables(self) -> tuple[dict[int, tuple[Hook, bool]], ...]:
+    def call_hook_tables(self) -> tuple[dict[int, tuple[Hook, bool]], ...]:
         """The tables on which a traced call depends."""
-        return self.before, self.after, self.before_backward, self.after_backward
+        return self.forward_pre, self.forward, self.backward_pre, self.backward
 
 
 class RemovableHandle:
@@ -63,7 +63,7 @@ class RemovableHandle:
     def remove(self) -> None:
         """Removes the hook; a second time does nothing."""
         self._table.pop(self.number, None)
-        self._hooks.always.discard(self.number)
+        self._hooks.always_called.discard(self.number)
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +72,7 @@ class RemovableHandle:
         self.remove()
 
 
-def register(
+def register_hook(
     hooks: Hooks,
     table: dict[int, tuple[Hook, bool]],
     hook: Hook,
@@ -84,7 +84,7 @@ def register(
         raise ArgumentTypeError(
             f"register a hook: the hook is a {type(hook).__name__}; pass a function"
         )
-    number = next(_NUMBERS)
+    number = next(_hook_ids)
     others = dict(table) if prepend else {}
     if prepend:
         table.clear()
@@ -93,31 +93,33 @@ def register(
     return RemovableHandle(hooks, table, number)
 
 
-def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(
+    module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """Runs the hooks and forward; hooks may replace arguments or the result."""
-    ran: set[int] = set()
+    called: set[int] = set()
     out = None
     try:
-        for hook, keywords in list(hooks.before.values()):
-            args, kwargs = _arguments(module, hook, keywords, args, kwargs)
-        around = _backward_hooks.Around.of(module, hooks)
-        if around is not None:
-            args = around.entered(args)
+        for hook, keywords in list(hooks.forward_pre.values()):
+            args, kwargs = _call_pre_hook(module, hook, keywords, args, kwargs)
+        backward_hook = _backward_hooks.BackwardHook.create_if_needed(module, hooks)
+        if backward_hook is not None:
+            args = backward_hook.setup_input_hook(args)
         out = module.forward(*args, **kwargs)
-        for number, (hook, keywords) in list(hooks.after.items()):
-            ran.add(number)
-            out = _result(module, hook, keywords, args, kwargs, out)
-        if around is not None:
-            out = around.left(out)
+        for number, (hook, keywords) in list(hooks.forward.items()):
+            called.add(number)
+            out = _call_hook(module, hook, keywords, args, kwargs, out)
+        if backward_hook is not None:
+            out = backward_hook.setup_output_hook(out)
     except Exception:
-        for number, (hook, keywords) in list(hooks.after.items()):
-            if number in hooks.always and number not in ran:
-                _result(module, hook, keywords, args, kwargs, out)
+        for number, (hook, keywords) in list(hooks.forward.items()):
+            if number in hooks.always_called and number not in called:
+                _call_hook(module, hook, keywords, args, kwargs, out)
         raise
     return out
 
 
-def _arguments(
+def _call_pre_hook(
     module: Any, hook: Hook, keywords: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     found = hook(module, args, kwargs) if keywords else hook(module, args)
@@ -133,7 +135,7 @@ def _arguments(
     return found
 
 
-def _result(
+def _call_hook(
     module: Any,
     hook: Hook,
     keywords: bool,
@@ -145,7 +147,7 @@ def _result(
     return out if found is None else found
 
 
-class Hooked:
+class HookMethods:
     """The methods of a module that register hooks."""
 
     def register_forward_pre_hook(
@@ -157,8 +159,8 @@ class Hooked:
         `with_kwargs`, the call is `hook(module, args, kwargs)` and the result is `(args, kwargs)`
         or None.
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.before, hook, prepend, with_kwargs)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.forward_pre, hook, prepend, with_kwargs)
 
     def register_forward_hook(
         self,
@@ -179,10 +181,10 @@ class Hooked:
         ...     layer(fg.tensor([1.0, -1.0])).tolist()
         [2.0, 0.0]
         """
-        hooks = self._own_hooks()
-        handle = register(hooks, hooks.after, hook, prepend, with_kwargs)
+        hooks = self._get_hooks()
+        handle = register_hook(hooks, hooks.forward, hook, prepend, with_kwargs)
         if always_call:
-            hooks.always.add(handle.number)
+            hooks.always_called.add(handle.number)
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -192,8 +194,8 @@ class Hooked:
         returned tensor or tuple replaces it. A hook in a compiled function, like all Python code,
         runs during the trace only.
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.before_backward, hook, prepend)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.backward_pre, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls `hook(module, grad_input, grad_output)` after the module's backward pass.
@@ -210,24 +212,24 @@ class Hooked:
         >>> x.grad.tolist()
         [10.0, 10.0]
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.after_backward, hook, prepend)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.backward, hook, prepend)
 
     def register_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(module, prefix, keep_vars)` before the module's entries are taken.
 
         `keep_vars` is False: the tensors of a state are outside the graph.
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.before_state, hook)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.state_dict_pre, hook)
 
     def register_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(module, state_dict, prefix, local_metadata)`, which may change the dict.
 
         It is called after the entries of the module and its children were added.
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.after_state, hook)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.state_dict_post, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook` before a state is looked at; it may change the dict, which is a copy.
@@ -244,8 +246,8 @@ class Hooked:
         >>> layer.weight.tolist()
         [[1.0], [1.0]]
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.before_load, hook)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.load_state_dict_pre, hook)
 
     def register_load_state_dict_post_hook(self, hook: Hook) -> RemovableHandle:
         """Calls `hook(module, report)` when a state has been loaded, once for each module.
@@ -253,15 +255,15 @@ class Hooked:
         The report has `missing_keys` and `unexpected_keys`; keys that the hook removes are not an
         error. If keys remain, all values are restored.
         """
-        hooks = self._own_hooks()
-        return register(hooks, hooks.after_load, hook)
+        hooks = self._get_hooks()
+        return register_hook(hooks, hooks.load_state_dict_post, hook)
 
-    def _own_hooks(self) -> Hooks:
-        self._ready()
+    def _get_hooks(self) -> Hooks:
+        self._check_initialized()
         if "_hooks" not in self.__dict__:
             object.__setattr__(self, "_hooks", Hooks())
         found: Hooks = self.__dict__["_hooks"]
         return found
 
-    def _ready(self) -> None:
+    def _check_initialized(self) -> None:
         raise NotImplementedError

@@ -12,19 +12,19 @@ from ferrograd._compile import guards
 from ferrograd._core import Tensor, _shorten_module
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.nn import _functor_module, _hooks, _state_dict
-from ferrograd.nn._compiled_members import module_of
-from ferrograd.nn._hooks import Forwards, Hooked, P, R
-from ferrograd.nn._parameter import Buffer, Parameter, kind_of
+from ferrograd.nn._compiled_members import unwrap_module
+from ferrograd.nn._hooks import HasForward, HookMethods, P, R
+from ferrograd.nn._parameter import Buffer, Parameter, describe_object
 from ferrograd.nn._summary import Summary, summarise
-from ferrograd.nn._traversal import Walks
+from ferrograd.nn._traversal import ModuleTraversal
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-_TABLES = guards.TABLES
+_TABLES = guards.MEMBER_TABLES
 
 
-class Module(Hooked, Walks):
+class Module(HookMethods, ModuleTraversal):
     """Base of every layer: subclass it, assign parameters and modules, define `forward`.
 
     Assigning a `Parameter` or a `Module` to an attribute registers it under that name. Calling the
@@ -65,13 +65,13 @@ class Module(Hooked, Walks):
             f"{type(self).__name__}: the module has no forward; define forward(self, …)"
         )
 
-    def __call__(self: Forwards[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self: HasForward[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Calls `forward`, and the hooks before and after it."""
         hooks = self.__dict__.get("_hooks")
-        if guards.recordings:
+        if guards.active_traces:
             guards.note_module(self)
         if hooks:
-            return cast(R, _hooks.call(self, hooks, args, kwargs))
+            return cast(R, _hooks.call_with_hooks(self, hooks, args, kwargs))
         return self.forward(*args, **kwargs)
 
     def build_forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -115,9 +115,9 @@ class Module(Hooked, Walks):
         if not leaf or not (isinstance(parameter, Parameter) or parameter.requires_grad):
             raise ArgumentTypeError(
                 f"{type(self).__name__}.register_parameter: {name!r} is"
-                f" {kind_of(parameter)}; register a Parameter, or a leaf that requires grad"
+                f" {describe_object(parameter)}; register a Parameter, or a leaf that requires grad"
             )
-        self._register("_parameters", name, parameter)
+        self._register_member("_parameters", name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor, persistent: bool = True) -> None:
         """Registers a tensor that is not a parameter: it never requires grad.
@@ -127,7 +127,7 @@ class Module(Hooked, Walks):
         """
         if not isinstance(tensor, Tensor):
             raise ArgumentTypeError(
-                f"{type(self).__name__}.register_buffer: {name!r} is {kind_of(tensor)};"
+                f"{type(self).__name__}.register_buffer: {name!r} is {describe_object(tensor)};"
                 " register a tensor"
                 + (f", or assign self.{name} = None until there is one" if tensor is None else "")
             )
@@ -136,7 +136,7 @@ class Module(Hooked, Walks):
                 f"{type(self).__name__}.register_buffer: {name!r} has a history; register its"
                 " detach()"
             )
-        self._register("_buffers", name, tensor)
+        self._register_member("_buffers", name, tensor)
         tensor.requires_grad = False
         tensor._become_memory()
         if not persistent:
@@ -144,61 +144,61 @@ class Module(Hooked, Walks):
 
     def register_module(self, name: str, module: Module) -> None:
         """Registers a child module, which may be compiled, under a name."""
-        if not isinstance(module_of(module), Module):
+        if not isinstance(unwrap_module(module), Module):
             raise ArgumentTypeError(
-                f"{type(self).__name__}.register_module: {name!r} is {kind_of(module)};"
+                f"{type(self).__name__}.register_module: {name!r} is {describe_object(module)};"
                 " register a Module"
             )
-        if any(found is self for found in module_of(module).modules()):
+        if any(found is self for found in unwrap_module(module).modules()):
             raise ArgumentError(
                 f"{type(self).__name__}.register_module: {name!r} contains this module; a module"
                 " cannot be inside itself"
             )
-        self._register("_modules", name, module)
+        self._register_member("_modules", name, module)
 
     add_module = register_module
 
-    def _register(self, table: str, name: str, value: Any) -> None:
+    def _register_member(self, table: str, name: str, value: Any) -> None:
         self._check_name(table, name)
         self.__dict__.pop(name, None)
         self.__dict__[table][name] = value
 
     def _check_name(self, table: str, name: str) -> None:
         """Raises unless the name may be that of a member in this table."""
-        self._ready()
+        self._check_initialized()
         if not isinstance(name, str) or not name or "." in name:
             raise ArgumentError(
                 f"{type(self).__name__}: {name!r} cannot name a member; give a string without dots"
             )
         own = self.__dict__[table]
-        if name not in own and (hasattr(type(self), name) or name in self._names()):
+        if name not in own and (hasattr(type(self), name) or name in self._member_names()):
             raise ArgumentError(
                 f"{type(self).__name__}: the name {name!r} is taken; choose another one"
             )
 
-    def _ready(self) -> None:
+    def _check_initialized(self) -> None:
         if "_parameters" not in self.__dict__:
             raise AttributeError(
                 f"{type(self).__name__}: call super().__init__() before assigning parameters or"
                 " modules"
             )
 
-    def _names(self) -> set[str]:
+    def _member_names(self) -> set[str]:
         return {name for table in _TABLES for name in self.__dict__[table]}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Registers parameters and modules; everything else is a plain attribute."""
-        if guards.recordings:
+        if guards.active_traces:
             guards.note_owned(self)
-        if isinstance(module_of(value), Parameter | Module):
-            self._ready()
+        if isinstance(unwrap_module(value), Parameter | Module):
+            self._check_initialized()
             table = "_parameters" if isinstance(value, Parameter) else "_modules"
-            self._forget(name, but=table)
+            self._remove_member(name, but=table)
             register = self.register_parameter if table == "_parameters" else self.register_module
             register(name, value)
         elif isinstance(value, Buffer):
-            self._ready()
-            self._forget(name, but="_buffers")
+            self._check_initialized()
+            self._remove_member(name, but="_buffers")
             self.register_buffer(name, value, persistent=value.persistent)
         elif name in self.__dict__.get("_buffers", ()) and isinstance(value, Tensor):
             self.register_buffer(name, value, persistent=name not in self._unsaved)
@@ -206,13 +206,13 @@ class Module(Hooked, Walks):
             if value is not None and name in self.__dict__.get("_parameters", ()):
                 raise ArgumentTypeError(
                     f"{type(self).__name__}: {name!r} is a parameter and the value"
-                    f" {kind_of(value)}; assign nn.Parameter(value), copy into it, `with no_grad():"
-                    f" module.{name}.copy_(value)`, or assign None to remove it"
+                    f" {describe_object(value)}; assign nn.Parameter(value), copy into it, `with"
+                    f" no_grad(): module.{name}.copy_(value)`, or assign None to remove it"
                 )
-            self._forget(name)
+            self._remove_member(name)
             object.__setattr__(self, name, value)
 
-    def _forget(self, name: str, but: str | None = None) -> None:
+    def _remove_member(self, name: str, but: str | None = None) -> None:
         for table in _TABLES:
             if table != but:
                 self.__dict__.get(table, {}).pop(name, None)
@@ -222,26 +222,26 @@ class Module(Hooked, Walks):
         for table in _TABLES:
             found = self.__dict__.get(table, {})
             if name in found:
-                if guards.recordings:
+                if guards.active_traces:
                     guards.note(found)
                 return found[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
-        if name in self._names():
-            self._forget(name)
+        if name in self._member_names():
+            self._remove_member(name)
         else:
             object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._names()})
+        return sorted({*super().__dir__(), *self._member_names()})
 
     # --- state -----------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Self:
         """Sets `training` on this module and all below."""
         for module in self.modules():
-            if guards.recordings:
+            if guards.active_traces:
                 guards.note(module.__dict__)
             object.__setattr__(module, "training", bool(mode))
         return self
@@ -278,9 +278,9 @@ class Module(Hooked, Walks):
         >>> fg.nn.Linear(2, 2).to(fg.device("cpu"), fg.float32).weight.dtype
         dtype('float32')
         """
-        found = _state_dict.target(target, dtype, device)
+        found = _state_dict.parse_to_arguments(target, dtype, device)
         if found is not None:
-            _state_dict.convert(self, found)
+            _state_dict.convert_dtype(self, found)
         return self
 
     def cpu(self) -> Self:

@@ -95,7 +95,7 @@ class Buffer(Tensor):
         return self
 
 
-def kind_of(value: Any) -> str:
+def describe_object(value: Any) -> str:
     """A description for messages of an object that is not a parameter."""
     if value is None:
         return "None"

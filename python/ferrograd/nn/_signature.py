@@ -9,7 +9,7 @@ import inspect
 from typing import Any
 
 
-def signature(defaults: dict[str, Any]) -> inspect.Signature:
+def make_signature(defaults: dict[str, Any]) -> inspect.Signature:
     """The options in order, then `name`; options with the default `...` are required."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     rows = [

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Row:
+class SummaryRow:
     """A module: its dotted name, its class, the shapes of its result, its own parameters."""
 
     name: str
@@ -29,7 +29,7 @@ class Row:
 class Summary:
     """The rows of all modules and the totals; `print` shows the table."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[SummaryRow, ...]
     parameters: int
     trainable: int
     nbytes: int
@@ -48,14 +48,14 @@ class Summary:
 
 def summarise(module: Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> Summary:
     """The summary, with shapes if there are inputs."""
-    shapes = _shapes(module, inputs, named) if inputs or named else {}
-    rows: list[Row] = []
+    shapes = _record_output_shapes(module, inputs, named) if inputs or named else {}
+    rows: list[SummaryRow] = []
     seen: set[int] = set()
     for name, part in module.named_modules():
         own = [p for p in part._parameters.values() if id(p) not in seen]
         seen.update(id(p) for p in own)
         count = sum(int(p.size) for p in own)
-        rows.append(Row(name, type(part).__name__, shapes.get(id(part), ""), count))
+        rows.append(SummaryRow(name, type(part).__name__, shapes.get(id(part), ""), count))
     tensors = list(module.parameters())
     return Summary(
         tuple(rows),
@@ -65,16 +65,18 @@ def summarise(module: Module, inputs: tuple[Any, ...], named: dict[str, Any]) ->
     )
 
 
-def _shapes(module: Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> dict[int, str]:
+def _record_output_shapes(
+    module: Module, inputs: tuple[Any, ...], named: dict[str, Any]
+) -> dict[int, str]:
     """The shapes of the results of each module, by its id."""
     found: dict[int, str] = {}
 
-    def see(part: Module, args: Any, out: Any) -> None:
-        found[id(part)] = _text(out)
+    def record_shape(part: Module, args: Any, out: Any) -> None:
+        found[id(part)] = _format_shapes(out)
 
     parts = list(module.modules())
     modes = [part.training for part in parts]
-    hooks = [part.register_forward_hook(see) for part in parts]
+    hooks = [part.register_forward_hook(record_shape) for part in parts]
     try:
         module.eval()
         with no_grad():
@@ -87,9 +89,9 @@ def _shapes(module: Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> d
     return found
 
 
-def _text(out: Any) -> str:
+def _format_shapes(out: Any) -> str:
     """The shapes of a result's tensors."""
     if isinstance(out, Tensor):
         return str(tuple(out.shape))
     parts = out.values() if isinstance(out, dict) else out if isinstance(out, list | tuple) else ()
-    return ", ".join(text for text in map(_text, parts) if text)
+    return ", ".join(text for text in map(_format_shapes, parts) if text)

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ferrograd._core import Tensor, _below
-from ferrograd.nn._compiled_members import join, module_of
+from ferrograd.nn._compiled_members import join_names, unwrap_module
 from ferrograd.nn._parameter import Parameter
 
 if TYPE_CHECKING:
     from ferrograd.nn._module import Module
 
 
-class Walks:
+class ModuleTraversal:
     """The iterators that `Module` inherits."""
 
     _parameters: dict[str, Tensor]
@@ -40,11 +40,11 @@ class Walks:
                 seen.add(id(module))
             yield name, module
             children = reversed(module._modules.items())
-            pending.extend((join(name, key), module_of(child)) for key, child in children)
+            pending.extend((join_names(name, key), unwrap_module(child)) for key, child in children)
 
     def modules(self) -> Iterator[Module]:
         """This module and all below, depth first, each once."""
-        if type(self).named_modules is not Walks.named_modules:
+        if type(self).named_modules is not ModuleTraversal.named_modules:
             return (module for _, module in self.named_modules())
         return iter(_below(self))
 
@@ -52,15 +52,15 @@ class Walks:
         """The modules registered here, with their names; each once."""
         seen: set[int] = set()
         for name, child in self._modules.items():
-            if id(module_of(child)) not in seen:
-                seen.add(id(module_of(child)))
-                yield name, module_of(child)
+            if id(unwrap_module(child)) not in seen:
+                seen.add(id(unwrap_module(child)))
+                yield name, unwrap_module(child)
 
     def children(self) -> Iterator[Module]:
         """The modules registered here, each once."""
         return (child for _, child in self.named_children())
 
-    def _members(
+    def _named_members(
         self, table: str, prefix: str, recurse: bool, once: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         seen: set[int] = set()
@@ -72,7 +72,7 @@ class Walks:
                 if id(tensor) not in seen:
                     if once:
                         seen.add(id(tensor))
-                    yield join(owner, name), tensor
+                    yield join_names(owner, name), tensor
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -87,14 +87,14 @@ class Walks:
         >>> [name for name, _ in pair.named_parameters(remove_duplicate=False)]
         ['0.weight', '1.weight']
         """
-        found: Any = self._members("_parameters", prefix, recurse, remove_duplicate)
+        found: Any = self._named_members("_parameters", prefix, recurse, remove_duplicate)
         return iter(found)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters, a shared one once."""
         kind = type(self)
-        usual = kind.named_parameters is Walks.named_parameters
-        if usual and recurse and kind.named_modules is Walks.named_modules:
+        usual = kind.named_parameters is ModuleTraversal.named_parameters
+        if usual and recurse and kind.named_modules is ModuleTraversal.named_modules:
             return iter(_below(self, "_parameters"))
         return (parameter for _, parameter in self.named_parameters(recurse=recurse))
 
@@ -102,7 +102,7 @@ class Walks:
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """The buffers with dotted names; a shared one as `named_parameters` lists it."""
-        return self._members("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers."""
@@ -137,7 +137,7 @@ class Walks:
                     f"{type(found).__name__}: no module is called {part!r} (of {target!r}); there"
                     f" are {names}"
                 )
-            found = module_of(found._modules[part])
+            found = unwrap_module(found._modules[part])
         return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
@@ -160,13 +160,13 @@ class Walks:
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a dotted name. Errors: `AttributeError` for a name that none has."""
-        return cast(Parameter, self._member("_parameters", "parameter", target))
+        return cast(Parameter, self._get_member("_parameters", "parameter", target))
 
     def get_buffer(self, target: str) -> Tensor:
         """The buffer of a dotted name. Errors: `AttributeError` for a name that none has."""
-        return self._member("_buffers", "buffer", target)
+        return self._get_member("_buffers", "buffer", target)
 
-    def _member(self, table: str, what: str, target: str) -> Tensor:
+    def _get_member(self, table: str, what: str, target: str) -> Tensor:
         owner, _, name = target.rpartition(".")
         own: dict[str, Tensor] = self.get_submodule(owner).__dict__[table]
         if name not in own:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, erfinv, get_default_dtype
-from ferrograd._tensor.generator import Generator, drawn, normal_numbers
+from ferrograd._tensor.generator import Generator, draw, normal_numbers
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.nn._parameter import Parameter
 
@@ -74,14 +74,14 @@ def bounds(fan_in: int) -> tuple[float, float]:
     return -bound, bound
 
 
-def _fill(tensor: Tensor, values: np.ndarray | Tensor) -> Tensor:
+def _assign_values(tensor: Tensor, values: np.ndarray | Tensor) -> Tensor:
     tensor.data = asarray(values).astype(tensor.dtype)
     return tensor
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills with one number."""
-    return _fill(tensor, np.full(tensor.shape, val))
+    return _assign_values(tensor, np.full(tensor.shape, val))
 
 
 def zeros_(tensor: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Source =
         raise DTypeError(
             f"uniform_: dtype {tensor.dtype} is not supported; use normal_, or fill both parts"
         )
-    return _fill(tensor, drawn(generator, lambda rng: rng.uniform(a, b, shape)))
+    return _assign_values(tensor, draw(generator, lambda rng: rng.uniform(a, b, shape)))
 
 
 def normal_(
@@ -110,9 +110,9 @@ def normal_(
     """Fills with normal numbers; in complex ones, each part has half of the variance."""
     shape, dtype = tensor.shape, tensor.dtype
     if dtype.kind == "c":
-        made = drawn(generator, lambda rng: mean + std * normal_numbers(rng, shape, dtype))
-        return _fill(tensor, made)
-    return _fill(tensor, drawn(generator, lambda rng: rng.normal(mean, std, shape)))
+        made = draw(generator, lambda rng: mean + std * normal_numbers(rng, shape, dtype))
+        return _assign_values(tensor, made)
+    return _assign_values(tensor, draw(generator, lambda rng: rng.normal(mean, std, shape)))
 
 
 def trunc_normal_(
@@ -136,16 +136,16 @@ def trunc_normal_(
         raise ArgumentError(f"trunc_normal_: a={a} and b={b}; give an interval")
     low, high = (math.erf((end - mean) / (std * math.sqrt(2.0))) for end in (a, b))
     shape = tensor.shape
-    levels = asarray(drawn(generator, lambda rng: rng.uniform(low, high, shape)))
+    levels = asarray(draw(generator, lambda rng: rng.uniform(low, high, shape)))
     values = mean + std * math.sqrt(2.0) * erfinv(levels)
-    return _fill(tensor, values.clip(a, b))
+    return _assign_values(tensor, values.clip(a, b))
 
 
 def eye_(tensor: Tensor) -> Tensor:
     """Fills a matrix with the identity."""
     if tensor.ndim != 2:
         raise ShapeError(f"eye_: a tensor of shape {tuple(tensor.shape)}; give a matrix")
-    return _fill(tensor, np.eye(int(tensor.shape[0]), int(tensor.shape[1])))
+    return _assign_values(tensor, np.eye(int(tensor.shape[0]), int(tensor.shape[1])))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -169,7 +169,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for group in range(groups):
         for channel in range(min(each, shape[1])):
             values[(group * each + channel, channel, *middle)] = 1.0
-    return _fill(tensor, values)
+    return _assign_values(tensor, values)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> Tensor:
@@ -192,8 +192,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> 
         q *= np.sign(np.diag(r))
         return np.ascontiguousarray(q.T if rows < columns else q)
 
-    values = asarray(drawn(generator, draw)) * gain
-    return _fill(tensor, values.reshape(tensor.shape))
+    values = asarray(draw(generator, draw)) * gain
+    return _assign_values(tensor, values.reshape(tensor.shape))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Source = None) -> Tensor:
@@ -216,7 +216,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Sourc
             values[rng.permutation(rows)[:zeros], column] = 0.0
         return values
 
-    return _fill(tensor, drawn(generator, draw))
+    return _assign_values(tensor, draw(generator, draw))
 
 
 def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:
@@ -292,7 +292,7 @@ def kaiming_uniform_(
 
     The gain is that of the non-linearity, `a` the slope of "leaky_relu". Source: arXiv:1502.01852.
     """
-    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _fan(tensor, mode, layout))
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3.0 / _compute_fan(tensor, mode, layout))
     return uniform_(tensor, -bound, bound, generator)
 
 
@@ -306,11 +306,11 @@ def kaiming_normal_(
     layout: str | None = None,
 ) -> Tensor:
     """Fills with normal numbers of variance `gain² / fan`; options as `kaiming_uniform_`."""
-    std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode, layout))
+    std = calculate_gain(nonlinearity, a) / math.sqrt(_compute_fan(tensor, mode, layout))
     return normal_(tensor, 0.0, std, generator)
 
 
-def _fan(tensor: Tensor, mode: str, layout: str | None) -> int:
+def _compute_fan(tensor: Tensor, mode: str, layout: str | None) -> int:
     if mode not in ("fan_in", "fan_out"):
         raise ArgumentError(f'init: mode={mode!r}; use "fan_in" or "fan_out"')
     return fans(tensor, layout)[mode == "fan_out"]

@@ -23,7 +23,7 @@ from ferrograd.errors import (
 Sizes = int | Sequence[int]
 
 
-def whole(op: str, what: str, value: Any, least: int = 1) -> int:
+def check_integer(op: str, what: str, value: Any, least: int = 1) -> int:
     """An integer of at least `least`."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(f"{op}: {what} is {value!r}; give an integer of at least {least}")
@@ -32,21 +32,21 @@ def whole(op: str, what: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
-def flags(op: str, **given: Any) -> None:
+def check_flags(op: str, **given: Any) -> None:
     """Refuses values that are not booleans, since every string would count as True."""
     for name, value in given.items():
         if not isinstance(value, bool | np.bool_) and not (type(value) is int and value in (0, 1)):
             raise ArgumentTypeError(f"{op}: {name} is {value!r:.80}; give True or False")
 
 
-def checked_eps(op: str, eps: Any) -> Any:
+def check_eps(op: str, eps: Any) -> Any:
     """A valid `eps` for a variance; None is the default."""
     if eps is not None and not eps >= 0:
         raise ArgumentError(f"{op}: eps={eps}; give a small positive number")
     return eps
 
 
-def check_new(op: str, inplace: Any, instead: str) -> None:
+def check_not_inplace(op: str, inplace: Any, instead: str) -> None:
     """Refuses `inplace=True`: a function returns a new tensor."""
     if inplace:
         raise ArgumentError(
@@ -54,7 +54,7 @@ def check_new(op: str, inplace: Any, instead: str) -> None:
         )
 
 
-def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
+def make_ntuple(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
     """`count` integers: a single one is repeated."""
     if hasattr(value, "__index__"):
         return (int(value),) * count
@@ -65,22 +65,22 @@ def per_axis(op: str, what: str, value: Any, count: int) -> tuple[int, ...]:
     return tuple(int(v) for v in value)
 
 
-def reduced(op: str, losses: Tensor, reduction: str) -> Tensor:
+def reduce_losses(op: str, losses: Tensor, reduction: str) -> Tensor:
     """The mean, the sum, or all of the losses."""
-    checked_reduction(op, reduction)
+    check_reduction(op, reduction)
     if reduction == "none":
         return losses
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-def checked_reduction(op: str, reduction: str) -> str:
+def check_reduction(op: str, reduction: str) -> str:
     """The reduction, if it is one."""
     if reduction not in ("mean", "sum", "none"):
         raise ArgumentError(f'{op}: reduction={reduction!r}; use "mean", "sum" or "none"')
     return reduction
 
 
-def checked_probability(op: str, p: float) -> float:
+def check_probability(op: str, p: float) -> float:
     """A probability, if it is one."""
     if isinstance(p, str | tuple | list) or p is None:
         raise ArgumentTypeError(f"{op}: p={p!r}; give a probability from 0 to 1")
@@ -89,7 +89,7 @@ def checked_probability(op: str, p: float) -> float:
     return p
 
 
-def given(op: str, x: Any, what: str = "input") -> Tensor:
+def convert_argument(op: str, x: Any, what: str = "input") -> Tensor:
     """The argument of a layer as a tensor; None is refused."""
     if x is None:
         raise ArgumentTypeError(f"{op}: {what} is None; pass a tensor")
@@ -97,7 +97,7 @@ def given(op: str, x: Any, what: str = "input") -> Tensor:
     return found
 
 
-def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Tensor:
+def check_class_indices(op: str, target: Tensor, classes: int, least: int = 0) -> Tensor:
     """Class indices, checked to be integers and in the range.
 
     A trace does not check the range.
@@ -115,9 +115,9 @@ def classes_inside(op: str, target: Tensor, classes: int, least: int = 0) -> Ten
     return target
 
 
-def ranked(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
+def check_ndim(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
     """A tensor whose number of axes is one of `ranks`; `shape` describes the axes for messages."""
-    found = given(op, x)
+    found = convert_argument(op, x)
     if found.ndim not in ranks:
         raise ShapeError(
             f"{op}: the input has shape {tuple(found.shape)}; it needs"
@@ -126,9 +126,9 @@ def ranked(op: str, x: Any, ranks: Sequence[int], shape: str) -> Tensor:
     return found
 
 
-def same_shape(op: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
+def check_same_shape(op: str, x: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Two tensors of one shape."""
-    a, b = given(op, x), given(op, target, "target")
+    a, b = convert_argument(op, x), convert_argument(op, target, "target")
     if tuple(a.shape) != tuple(b.shape):
         raise ShapeError(
             f"{op}: input of shape {tuple(a.shape)} and target of shape {tuple(b.shape)};"

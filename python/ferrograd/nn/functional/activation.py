@@ -13,15 +13,15 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, softmax, tanh, where
-from ferrograd._tensor.creation import pattern, zeros_like
-from ferrograd._tensor.generator import Generator, drawn
+from ferrograd._tensor.creation import get_prototype, zeros_like
+from ferrograd._tensor.generator import Generator, draw
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._arguments import check_new
+from ferrograd.nn.functional._arguments import check_not_inplace
 
 #: Computed with `where`, since the loops would compare float16 before rounding.
-_LOOPED = (np.dtype("float64"), np.dtype("float32"))
-_NUMBERS = (float, int)
+_LOOP_DTYPES = (np.dtype("float64"), np.dtype("float32"))
+_NUMBER_TYPES = (float, int)
 Source = Generator | np.random.Generator | None
 
 
@@ -61,9 +61,13 @@ def threshold(x: Any, threshold: float, value: float, inplace: bool = False) -> 
     >>> fg.nn.functional.threshold(fg.tensor([0.5, 2.0]), 1.0, -3.0).tolist()
     [-3.0, 2.0]
     """
-    check_new("threshold", inplace, "F.threshold_(x)")
-    x = asarray(pattern("threshold", x))
-    if x.dtype in _LOOPED and type(threshold) in _NUMBERS and type(value) in _NUMBERS:
+    check_not_inplace("threshold", inplace, "F.threshold_(x)")
+    x = asarray(get_prototype("threshold", x))
+    if (
+        x.dtype in _LOOP_DTYPES
+        and type(threshold) in _NUMBER_TYPES
+        and type(value) in _NUMBER_TYPES
+    ):
         return _operations._threshold(x, threshold, value)
     _check_limits("threshold", threshold=threshold, value=value)
     return where(x <= threshold, value, x)
@@ -76,8 +80,8 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Tensor:
     >>> fg.nn.functional.hardshrink(fg.tensor([0.4, -0.6])).tolist()
     [0.0, -0.6]
     """
-    x = asarray(pattern("hardshrink", x))
-    if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
+    x = asarray(get_prototype("hardshrink", x))
+    if x.dtype in _LOOP_DTYPES and type(lambd) in _NUMBER_TYPES and lambd >= 0:
         return _operations._hardshrink(x, lambd)
     _check_limits("hardshrink", lambd=lambd)
     return where(abs(x) <= lambd, 0.0, x)
@@ -90,8 +94,8 @@ def softshrink(x: Any, lambd: float = 0.5) -> Tensor:
     >>> fg.nn.functional.softshrink(fg.tensor([0.25, -0.75])).tolist()
     [0.0, -0.25]
     """
-    x = asarray(pattern("softshrink", x))
-    if x.dtype in _LOOPED and type(lambd) in _NUMBERS and lambd >= 0:
+    x = asarray(get_prototype("softshrink", x))
+    if x.dtype in _LOOP_DTYPES and type(lambd) in _NUMBER_TYPES and lambd >= 0:
         return _operations._softshrink(x, lambd)
     _check_limits("softshrink", lambd=lambd)
     if np.any(np.asarray(lambd) < 0):
@@ -121,7 +125,7 @@ def prelu(x: Any, weight: Any) -> Tensor:
     >>> fg.nn.functional.prelu(fg.tensor([[1.0, -2.0]]), fg.tensor([0.5, 0.25])).tolist()
     [[1.0, -0.5]]
     """
-    x, weight = asarray(pattern("prelu", x)), asarray(weight)
+    x, weight = asarray(get_prototype("prelu", x)), asarray(weight)
     channels = x.shape[1] if x.ndim > 1 else 1
     if weight.ndim > 1:
         raise ShapeError(
@@ -136,7 +140,7 @@ def prelu(x: Any, weight: Any) -> Tensor:
         weight = weight.reshape((channels,) + (1,) * (x.ndim - 2))
     elif weight.ndim > x.ndim:
         weight = weight.reshape(())
-    if x.dtype in _LOOPED and weight.dtype in _LOOPED:
+    if x.dtype in _LOOP_DTYPES and weight.dtype in _LOOP_DTYPES:
         return _operations._prelu(x, weight)
     return where(x > 0, x, weight * x)
 
@@ -159,14 +163,14 @@ def rrelu(
     >>> fg.nn.functional.rrelu(fg.tensor([2.0, -8.0]), 0.25, 0.5).tolist()
     [2.0, -3.0]
     """
-    check_new("rrelu", inplace, "F.rrelu_(x)")
+    check_not_inplace("rrelu", inplace, "F.rrelu_(x)")
     if lower > upper:
         raise ArgumentError(f"rrelu: lower={lower} is above upper={upper}; give the lower first")
     x = asarray(x)
     if not training:
         return _core.leaky_relu(x, (lower + upper) / 2)
     shape, dtype = x.shape, x.dtype
-    slope = drawn(generator, lambda rng: rng.uniform(lower, upper, shape).astype(dtype))
+    slope = draw(generator, lambda rng: rng.uniform(lower, upper, shape).astype(dtype))
     return where(x >= 0, x, slope * x)
 
 
@@ -221,7 +225,7 @@ def gumbel_softmax(
     """
     logits = asarray(logits)
     shape, dtype = logits.shape, logits.dtype
-    noise = drawn(generator, lambda rng: rng.gumbel(size=shape).astype(dtype))
+    noise = draw(generator, lambda rng: rng.gumbel(size=shape).astype(dtype))
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
@@ -231,21 +235,21 @@ def gumbel_softmax(
     return one - most + soft
 
 
-def _in_place(name: str, text: str) -> Any:
-    def change(x: Tensor, *options: Any, **named: Any) -> Tensor:
+def _make_inplace_function(name: str, text: str) -> Any:
+    def apply(x: Tensor, *options: Any, **named: Any) -> Tensor:
         return getattr(x, name)(*options, **named)
 
-    change.__name__ = change.__qualname__ = name
-    change.__doc__ = f"`{text}` in place, with the options of the function; returns the tensor."
-    return change
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"`{text}` in place, with the options of the function; returns the tensor."
+    return apply
 
 
-relu_ = _in_place("relu_", "relu(x)")
-elu_ = _in_place("elu_", "elu(x)")
-selu_ = _in_place("selu_", "selu(x)")
-celu_ = _in_place("celu_", "celu(x)")
-leaky_relu_ = _in_place("leaky_relu_", "leaky_relu(x)")
-hardtanh_ = _in_place("hardtanh_", "hardtanh(x)")
+relu_ = _make_inplace_function("relu_", "relu(x)")
+elu_ = _make_inplace_function("elu_", "elu(x)")
+selu_ = _make_inplace_function("selu_", "selu(x)")
+celu_ = _make_inplace_function("celu_", "celu(x)")
+leaky_relu_ = _make_inplace_function("leaky_relu_", "leaky_relu(x)")
+hardtanh_ = _make_inplace_function("hardtanh_", "hardtanh(x)")
 
 
 def threshold_(x: Tensor, threshold: float, value: float) -> Tensor:

@@ -48,18 +48,18 @@ def scaled_dot_product_attention(
     (2, 5)
     """
     if enable_gqa:
-        key, value = (_shared_heads(query, x) for x in (key, value))
+        key, value = (_repeat_heads(query, x) for x in (key, value))
     options: dict[str, Any] = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
     if dropout_p == 0.0:
         found: Tensor = _operations._scaled_dot_product_attention(query, key, value, **options)
         return found
     value = asarray(value)
-    weights = _weights(query, key, value, options)
+    weights = _compute_weights(query, key, value, options)
     kept: Tensor = dropout(weights, dropout_p, generator=generator) @ value
     return kept
 
 
-def _shared_heads(query: Any, x: Any) -> Tensor:
+def _repeat_heads(query: Any, x: Any) -> Tensor:
     """Keys or values with each head repeated for the heads of the query that it serves."""
     x, heads = asarray(x), int(asarray(query).shape[-3])
     own = int(x.shape[-3])
@@ -71,13 +71,13 @@ def _shared_heads(query: Any, x: Any) -> Tensor:
     return x if own == heads else _core.repeat(x, heads // own, axis=-3)
 
 
-def _weights(query: Any, key: Any, value: Tensor, options: dict[str, Any]) -> Tensor:
+def _compute_weights(query: Any, key: Any, value: Tensor, options: dict[str, Any]) -> Tensor:
     """The weights of attention: its result for unit vectors as values."""
     units = np.eye(value.shape[-2], dtype=value.dtype)
     return _operations._scaled_dot_product_attention(query, key, units, **options)
 
 
-def merged_mask(
+def merge_masks(
     attn_mask: Any, key_padding_mask: Any, rows: int, heads: int, dtype: Any
 ) -> Tensor | None:
     """One mask for (N, heads, L, S) of PyTorch's two, in which truth hides a key.
@@ -103,7 +103,7 @@ def merged_mask(
     return added[0] if len(added) == 1 else added[0] + added[1]
 
 
-def heads_attention(
+def multi_head_attention(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -120,7 +120,7 @@ def heads_attention(
             query, key, value, mask, dropout_p, is_causal, generator=generator
         )
         return out, None
-    weights = _weights(query, key, value, options)
+    weights = _compute_weights(query, key, value, options)
     weights = dropout(weights, dropout_p, generator=generator)
     return weights @ value, weights
 
@@ -141,7 +141,7 @@ def join_heads(x: Tensor) -> Tensor:
     return x.permute((0, 2, 1, 3)).reshape((n, length, heads * size))
 
 
-def checked_causal(op: str, attn_mask: Any, is_causal: bool) -> None:
+def check_is_causal(op: str, attn_mask: Any, is_causal: bool) -> None:
     """A hint of causality needs the mask it speaks of, as in PyTorch."""
     if is_causal and attn_mask is None:
         raise ArgumentError(

@@ -13,7 +13,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import conv2d, conv_transpose2d, pad
-from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, check_ndim, make_ntuple
 
 
 def conv3d(
@@ -35,7 +35,7 @@ def conv3d(
     >>> fg.nn.functional.conv3d(fg.ones(1, 2, 4, 4, 4), fg.ones(3, 2, 2, 2, 2)).shape
     (1, 3, 3, 3, 3)
     """
-    x, weight = ranked("conv3d", x, (4, 5), "(N, C, D, H, W)"), asarray(weight)
+    x, weight = check_ndim("conv3d", x, (4, 5), "(N, C, D, H, W)"), asarray(weight)
     if x.ndim == 4:
         return conv3d(x[None], weight, bias, stride, padding, dilation, groups)[0]
     if weight.ndim != 5:
@@ -48,10 +48,10 @@ def conv3d(
             f"conv3d: input of {x.shape[1]} channels, weight of shape {tuple(weight.shape)} and"
             f" {groups} groups; the weight is (out, in / groups, …), and groups divides both"
         )
-    steps = per_axis("conv3d", "stride", stride, 3)
-    gaps = per_axis("conv3d", "dilation", dilation, 3)
+    steps = make_ntuple("conv3d", "stride", stride, 3)
+    gaps = make_ntuple("conv3d", "dilation", dilation, 3)
     kernel = tuple(int(k) for k in weight.shape[2:])
-    before, after = _sides(padding, kernel, gaps, steps)
+    before, after = _compute_padding(padding, kernel, gaps, steps)
     if any((*before, *after)):
         sides = zip(reversed(before), reversed(after), strict=True)
         x = pad(x, [width for pair in sides for width in pair])
@@ -71,7 +71,7 @@ def conv3d(
     return out.permute((0, 2, 1, 3, 4))
 
 
-def _sides(
+def _compute_padding(
     padding: Any, kernel: tuple[int, ...], gaps: tuple[int, ...], steps: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The widths before and after each axis."""
@@ -84,7 +84,7 @@ def _sides(
         return tuple(n // 2 for n in spare), tuple(n - n // 2 for n in spare)
     if isinstance(padding, str):
         raise ArgumentError(f'conv3d: padding={padding!r}; use a number, "valid" or "same"')
-    widths = per_axis("conv3d", "padding", padding, 3)
+    widths = make_ntuple("conv3d", "padding", padding, 3)
     return widths, widths
 
 
@@ -110,7 +110,7 @@ def conv_transpose1d(
     (1, 3, 8)
     """
     op = "conv_transpose1d"
-    x, weight = ranked(op, x, (2, 3), "(N, C, L)"), asarray(weight)
+    x, weight = check_ndim(op, x, (2, 3), "(N, C, L)"), asarray(weight)
     if weight.ndim != 3:
         raise ShapeError(
             f"{op}: the weight has shape {tuple(weight.shape)}; it needs 3 axes,"
@@ -121,9 +121,9 @@ def conv_transpose1d(
             f"{op}: input of {x.shape[-2]} channels and weight of shape {tuple(weight.shape)}; the"
             " weight is (in, out / groups, k)"
         )
-    (step,), (width,) = per_axis(op, "stride", stride, 1), per_axis(op, "padding", padding, 1)
-    (more,) = per_axis(op, "output_padding", output_padding, 1)
-    (gap,) = per_axis(op, "dilation", dilation, 1)
+    (step,), (width,) = make_ntuple(op, "stride", stride, 1), make_ntuple(op, "padding", padding, 1)
+    (more,) = make_ntuple(op, "output_padding", output_padding, 1)
+    (gap,) = make_ntuple(op, "dilation", dilation, 1)
     out = conv_transpose2d(
         x.unsqueeze(-2),
         weight.unsqueeze(-2),
@@ -148,10 +148,12 @@ def unfold(
     >>> fg.nn.functional.unfold(fg.ones(1, 3, 4, 5), (2, 3)).shape
     (1, 18, 9)
     """
-    x = ranked("unfold", x, (3, 4), "(N, C, H, W)")
+    x = check_ndim("unfold", x, (3, 4), "(N, C, H, W)")
     if x.ndim == 3:
         return unfold(x[None], kernel_size, dilation, padding, stride)[0]
-    kernel, gaps, widths, steps = _windows("unfold", kernel_size, dilation, padding, stride)
+    kernel, gaps, widths, steps = _parse_window_options(
+        "unfold", kernel_size, dilation, padding, stride
+    )
     if any(widths):
         x = pad(x, (widths[1], widths[1], widths[0], widths[0]))
     for axis in (0, 1):
@@ -184,11 +186,13 @@ def fold(
     >>> fg.nn.functional.fold(fg.ones(1, 4, 1), (2, 2), 2).tolist()
     [[[[1.0, 1.0], [1.0, 1.0]]]]
     """
-    x = ranked("fold", x, (2, 3), "(N, C kh kw, windows)")
+    x = check_ndim("fold", x, (2, 3), "(N, C kh kw, windows)")
     if x.ndim == 2:
         return fold(x[None], output_size, kernel_size, dilation, padding, stride)[0]
-    kernel, gaps, widths, steps = _windows("fold", kernel_size, dilation, padding, stride)
-    size = per_axis("fold", "output_size", output_size, 2)
+    kernel, gaps, widths, steps = _parse_window_options(
+        "fold", kernel_size, dilation, padding, stride
+    )
+    size = make_ntuple("fold", "output_size", output_size, 2)
     spans = [n + 2 * p for n, p in zip(size, widths, strict=True)]
     reach = [gap * (k - 1) + 1 for gap, k in zip(gaps, kernel, strict=True)]
     counts = [(n - r) // s + 1 for n, r, s in zip(spans, reach, steps, strict=True)]
@@ -208,6 +212,6 @@ def fold(
     return image[:, :, top : top + size[0], left : left + size[1]]
 
 
-def _windows(op: str, *given: Sizes) -> Sequence[tuple[int, ...]]:
+def _parse_window_options(op: str, *given: Sizes) -> Sequence[tuple[int, ...]]:
     names = ("kernel_size", "dilation", "padding", "stride")
-    return [per_axis(op, name, value, 2) for name, value in zip(names, given, strict=True)]
+    return [make_ntuple(op, name, value, 2) for name, value in zip(names, given, strict=True)]

@@ -14,10 +14,10 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray, where
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn.functional._arguments import checked_reduction, whole
+from ferrograd.nn.functional._arguments import check_integer, check_reduction
 
 #: The logarithm of an impossible path: finite, so that no derivative is NaN.
-_NEVER = -1e30
+_LOG_ZERO = -1e30
 
 
 def ctc_loss(
@@ -45,7 +45,7 @@ def ctc_loss(
     >>> round(fg.exp(-loss).item(), 4)
     0.75
     """
-    checked_reduction("ctc_loss", reduction)
+    check_reduction("ctc_loss", reduction)
     x = asarray(log_probs)
     if x.ndim == 2:
         x = x.unsqueeze(1)
@@ -54,9 +54,9 @@ def ctc_loss(
         single = False
     if x.ndim != 3:
         raise ShapeError(f"ctc_loss: log_probs of shape {tuple(x.shape)}; give (T, N, C)")
-    steps, labels, counts = _read(x, targets, input_lengths, target_lengths, blank)
+    steps, labels, counts = _parse_arguments(x, targets, input_lengths, target_lengths, blank)
     losses = -_log_likelihood(x, steps, labels, counts, blank)
-    impossible = losses.detach() > -0.5 * _NEVER
+    impossible = losses.detach() > -0.5 * _LOG_ZERO
     losses = where(impossible, 0.0 if zero_infinity else np.inf, losses)
     if reduction == "sum":
         return losses.sum()
@@ -65,7 +65,7 @@ def ctc_loss(
     return losses[0] if single else losses
 
 
-def _whole(what: str, values: Any, rows: int) -> np.ndarray:
+def _convert_lengths(what: str, values: Any, rows: int) -> np.ndarray:
     given = values.detach().numpy() if isinstance(values, Tensor) else np.asarray(values)
     given = given.reshape(-1)
     if given.dtype.kind not in "iu" or given.size != rows:
@@ -73,15 +73,15 @@ def _whole(what: str, values: Any, rows: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def _read(
+def _parse_arguments(
     x: Tensor, targets: Any, input_lengths: Any, target_lengths: Any, blank: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Lengths in time, padded labels (N, S), lengths in labels."""
     time, rows, classes = (int(n) for n in x.shape)
-    steps = _whole("input_lengths", input_lengths, rows)
-    counts = _whole("target_lengths", target_lengths, rows)
+    steps = _convert_lengths("input_lengths", input_lengths, rows)
+    counts = _convert_lengths("target_lengths", target_lengths, rows)
     given = targets.detach().numpy() if isinstance(targets, Tensor) else np.asarray(targets)
-    if not 0 <= whole("ctc_loss", "blank", blank, 0) < classes:
+    if not 0 <= check_integer("ctc_loss", "blank", blank, 0) < classes:
         raise ArgumentError(f"ctc_loss: blank is {blank}; give a class from 0 to {classes - 1}")
     if (steps < 0).any() or (steps > time).any():
         raise ArgumentError(f"ctc_loss: input_lengths {steps.tolist()}; they are at most {time}")
@@ -121,16 +121,16 @@ def _log_likelihood(
     emitted = _core.unbind(_core.take_along_axis(x, states[None], -1))
     # Transitions from the same state and from one and two states before; others are impossible.
     barred = np.zeros((*states.shape, 3), x.dtype)
-    barred[..., 0] = np.where(skips, 0.0, _NEVER)
-    before = creation.full((rows, 2), _NEVER, dtype=x.dtype)
-    alpha = where(ends < 2, emitted[0], _NEVER)
+    barred[..., 0] = np.where(skips, 0.0, _LOG_ZERO)
+    before = creation.full((rows, 2), _LOG_ZERO, dtype=x.dtype)
+    alpha = where(ends < 2, emitted[0], _LOG_ZERO)
     for t in range(1, int(x.shape[0])):
         three = _core.sliding_window_view(_core.concatenate((before, alpha), 1), 3, 1)
         # A path below this bound is impossible.
-        reached = _core.clip(_core.logsumexp(three + barred, -1) + emitted[t], _NEVER, None)
+        reached = _core.clip(_core.logsumexp(three + barred, -1) + emitted[t], _LOG_ZERO, None)
         ended = t >= steps
         alpha = where(ended[:, None], alpha, reached) if ended.any() else reached
     last = (ends == 2 * counts[:, None]) | (ends == 2 * counts[:, None] - 1)
-    likelihood = _core.logsumexp(where(last, alpha, _NEVER), 1)
+    likelihood = _core.logsumexp(where(last, alpha, _LOG_ZERO), 1)
     # Without a step, only no labels at all are certain.
-    return where(steps > 0, likelihood, np.where(counts == 0, 0.0, _NEVER).astype(x.dtype))
+    return where(steps > 0, likelihood, np.where(counts == 0, 0.0, _LOG_ZERO).astype(x.dtype))

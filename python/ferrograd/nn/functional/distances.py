@@ -14,7 +14,7 @@ from ferrograd import _core, linalg
 from ferrograd._core import Tensor, asarray, where
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import euclidean_distances
-from ferrograd.nn.functional._arguments import reduced
+from ferrograd.nn.functional._arguments import reduce_losses
 
 
 def pairwise_distance(
@@ -67,7 +67,7 @@ def margin_ranking_loss(
             f" target of shape {tuple(target.shape)}; give all the same number of axes"
         )
     losses = (margin - target * (x1 - x2)).clip(min=0.0)
-    return reduced("margin_ranking_loss", losses, reduction)
+    return reduce_losses("margin_ranking_loss", losses, reduction)
 
 
 def cosine_embedding_loss(
@@ -94,7 +94,7 @@ def cosine_embedding_loss(
     cosine = (x1 * x2).sum(-1) / _core.sqrt(squares)
     near = where(target == 1, 1 - cosine, 0.0)
     far = where(target == -1, (cosine - margin).clip(min=0.0), 0.0)
-    return reduced("cosine_embedding_loss", near + far, reduction)
+    return reduce_losses("cosine_embedding_loss", near + far, reduction)
 
 
 def triplet_margin_loss(
@@ -120,7 +120,7 @@ def triplet_margin_loss(
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, p, eps)
 
-    return _triplets(
+    return _triplet_loss(
         "triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction
     )
 
@@ -143,7 +143,7 @@ def triplet_margin_with_distance_loss(
     ...     a, p, n, distance_function=lambda x, y: abs(x - y).sum(-1), margin=5.0).item()
     1.0
     """
-    return _triplets(
+    return _triplet_loss(
         "triplet_margin_with_distance_loss",
         anchor,
         positive,
@@ -155,7 +155,7 @@ def triplet_margin_with_distance_loss(
     )
 
 
-def _triplets(
+def _triplet_loss(
     op: str,
     anchor: Any,
     positive: Any,
@@ -183,4 +183,4 @@ def _triplets(
     far = distance(a, n)
     if swap:
         far = _core.minimum(far, distance(p, n))
-    return reduced(op, (margin + distance(a, p) - far).clip(min=0.0), reduction)
+    return reduce_losses(op, (margin + distance(a, p) - far).clip(min=0.0), reduction)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, where
-from ferrograd._tensor.generator import Generator, drawn
+from ferrograd._tensor.generator import Generator, draw
 from ferrograd.errors import ShapeError
 from ferrograd.nn._operations import dropout_mask
-from ferrograd.nn.functional._arguments import check_new, checked_probability
+from ferrograd.nn.functional._arguments import check_not_inplace, check_probability
 
 Source = Generator | np.random.Generator | None
 
 #: The value that a dropped unit of SELU networks takes, `-scale alpha` of `selu`.
-_SATURATED = -1.7580993408473766
+_ALPHA_PRIME = -1.7580993408473766
 
 
 def dropout(
@@ -41,20 +41,20 @@ def dropout(
     >>> sorted(set(fg.nn.functional.dropout(fg.ones(100), 0.5, generator=g).tolist()))
     [0.0, 2.0]
     """
-    check_new("dropout", inplace, "x = F.dropout(x)")
-    checked_probability("dropout", p)
+    check_not_inplace("dropout", inplace, "x = F.dropout(x)")
+    check_probability("dropout", p)
     given: Tensor = asarray(x)
     if not training or p == 0.0:
         return given
-    return dropout_mask(given, _kept(given.shape, p, generator), p)
+    return dropout_mask(given, _draw_mask(given.shape, p, generator), p)
 
 
-def _kept(shape: Sequence[int], p: float, generator: Source) -> Tensor:
+def _draw_mask(shape: Sequence[int], p: float, generator: Source) -> Tensor:
     """Truth with probability `1 - p`."""
-    return drawn(generator, lambda rng: rng.random(shape) >= p)
+    return draw(generator, lambda rng: rng.random(shape) >= p)
 
 
-def _channels(op: str, x: Tensor, spatial: int) -> tuple[int, ...]:
+def _channel_mask_shape(op: str, x: Tensor, spatial: int) -> tuple[int, ...]:
     """The shape of a mask with one element for each channel of each row."""
     if spatial == 2 and x.ndim in (2, 3):
         # As in PyTorch: rows of channels without the second axis, or without the first.
@@ -70,12 +70,12 @@ def _channels(op: str, x: Tensor, spatial: int) -> tuple[int, ...]:
 def _channel_dropout(
     op: str, x: Any, p: float, training: bool, spatial: int, generator: Source
 ) -> Tensor:
-    checked_probability(op, p)
+    check_probability(op, p)
     given: Tensor = asarray(x)
-    shape = _channels(op, given, spatial)
+    shape = _channel_mask_shape(op, given, spatial)
     if not training or p == 0.0:
         return given
-    return dropout_mask(given, _kept(shape, p, generator), p)
+    return dropout_mask(given, _draw_mask(shape, p, generator), p)
 
 
 def dropout1d(
@@ -93,7 +93,7 @@ def dropout1d(
     >>> fg.array_equal(out, out[..., :1].expand(2, 3, 4))
     True
     """
-    check_new("dropout1d", inplace, "x = F.dropout1d(x)")
+    check_not_inplace("dropout1d", inplace, "x = F.dropout1d(x)")
     return _channel_dropout("dropout1d", x, p, training, 1, generator)
 
 
@@ -111,7 +111,7 @@ def dropout2d(
     >>> fg.nn.functional.dropout2d(fg.ones(1, 2, 2, 2), training=False).shape
     (1, 2, 2, 2)
     """
-    check_new("dropout2d", inplace, "x = F.dropout2d(x)")
+    check_not_inplace("dropout2d", inplace, "x = F.dropout2d(x)")
     return _channel_dropout("dropout2d", x, p, training, 2, generator)
 
 
@@ -129,15 +129,15 @@ def dropout3d(
     >>> fg.nn.functional.dropout3d(fg.ones(1, 2, 2, 2, 2), training=False).shape
     (1, 2, 2, 2, 2)
     """
-    check_new("dropout3d", inplace, "x = F.dropout3d(x)")
+    check_not_inplace("dropout3d", inplace, "x = F.dropout3d(x)")
     return _channel_dropout("dropout3d", x, p, training, 3, generator)
 
 
-def _alpha(x: Tensor, kept: Tensor, p: float) -> Tensor:
+def _apply_alpha_dropout(x: Tensor, kept: Tensor, p: float) -> Tensor:
     """Dropped units saturate; scale and shift keep mean 0 and variance 1."""
     q = 1.0 - p
-    scale = (q * (1.0 + p * _SATURATED**2)) ** -0.5 if q else 0.0
-    return where(kept, x, _SATURATED) * scale - scale * p * _SATURATED
+    scale = (q * (1.0 + p * _ALPHA_PRIME**2)) ** -0.5 if q else 0.0
+    return where(kept, x, _ALPHA_PRIME) * scale - scale * p * _ALPHA_PRIME
 
 
 def alpha_dropout(
@@ -156,12 +156,12 @@ def alpha_dropout(
     >>> fg.nn.functional.alpha_dropout(fg.ones(2)).tolist()
     [1.0, 1.0]
     """
-    check_new("alpha_dropout", inplace, "x = F.alpha_dropout(x)")
-    checked_probability("alpha_dropout", p)
+    check_not_inplace("alpha_dropout", inplace, "x = F.alpha_dropout(x)")
+    check_probability("alpha_dropout", p)
     given: Tensor = asarray(x)
     if not training or p == 0.0:
         return given
-    return _alpha(given, _kept(given.shape, p, generator), p)
+    return _apply_alpha_dropout(given, _draw_mask(given.shape, p, generator), p)
 
 
 def feature_alpha_dropout(
@@ -178,8 +178,8 @@ def feature_alpha_dropout(
     >>> fg.nn.functional.feature_alpha_dropout(fg.ones(1, 2, 2)).shape
     (1, 2, 2)
     """
-    check_new("feature_alpha_dropout", inplace, "x = F.feature_alpha_dropout(x)")
-    checked_probability("feature_alpha_dropout", p)
+    check_not_inplace("feature_alpha_dropout", inplace, "x = F.feature_alpha_dropout(x)")
+    check_probability("feature_alpha_dropout", p)
     given: Tensor = asarray(x)
     if given.ndim < 2:
         raise ShapeError(
@@ -188,4 +188,4 @@ def feature_alpha_dropout(
     if not training or p == 0.0:
         return given
     shape = (*given.shape[:2], *(1,) * (given.ndim - 2))
-    return _alpha(given, _kept(shape, p, generator), p)
+    return _apply_alpha_dropout(given, _draw_mask(shape, p, generator), p)

@@ -39,15 +39,15 @@ def embedding(
     if sparse:
         raise ArgumentError("embedding: sparse=True; gradients are dense here, leave it out")
     if max_norm is not None:
-        _shorten(weight, asarray(input), max_norm, norm_type)
+        _renormalize_rows(weight, asarray(input), max_norm, norm_type)
     rows = _core.embedding(input, weight, padding_idx)
     if not scale_grad_by_freq:
         return rows
-    share = 1.0 / _counts(asarray(input), int(asarray(weight).shape[0]), rows.dtype)
+    share = 1.0 / _count_indices(asarray(input), int(asarray(weight).shape[0]), rows.dtype)
     return share * rows + ((1.0 - share) * rows).detach()
 
 
-def _shorten(weight: Tensor, numbers: Tensor, longest: float, order: float) -> None:
+def _renormalize_rows(weight: Tensor, numbers: Tensor, longest: float, order: float) -> None:
     """Scales the rows with these indices to a length of at most `longest`."""
     with no_grad():
         used = creation.zeros(int(weight.shape[0]), dtype="bool")
@@ -57,7 +57,7 @@ def _shorten(weight: Tensor, numbers: Tensor, longest: float, order: float) -> N
         weight.mul_(scale.unsqueeze(1))
 
 
-def _counts(numbers: Tensor, rows: int, dtype: Any) -> Tensor:
+def _count_indices(numbers: Tensor, rows: int, dtype: Any) -> Tensor:
     """The count of each index, with a last axis of size 1."""
     flat = numbers.reshape(-1)
     zeros = creation.zeros(rows, dtype=dtype)
@@ -107,7 +107,7 @@ def embedding_bag(
         rows = rows * counted
     if numbers.ndim == 2:
         if mode == "max":
-            return _largest(rows, ~creation.zeros(*numbers.shape, 1, dtype="bool"), counted)
+            return _max_of_rows(rows, ~creation.zeros(*numbers.shape, 1, dtype="bool"), counted)
         sums = rows.sum(1)
         if mode == "sum":
             return sums
@@ -118,7 +118,7 @@ def embedding_bag(
     bag = _core.searchsorted(offsets[:bags], places, side="right") - 1
     if mode == "max":
         inside = bag == creation.arange(bags).unsqueeze(1)
-        return _largest(rows.unsqueeze(0), inside.unsqueeze(-1), counted)
+        return _max_of_rows(rows.unsqueeze(0), inside.unsqueeze(-1), counted)
     zeros = creation.zeros(bags, int(rows.shape[-1]), dtype=rows.dtype)
     sums = _core.index_add(zeros, 0, bag, rows)
     if mode == "sum":
@@ -129,7 +129,7 @@ def embedding_bag(
     return sums / counts.clip(min=1.0)
 
 
-def _largest(rows: Tensor, inside: Tensor, counted: Tensor | None) -> Tensor:
+def _max_of_rows(rows: Tensor, inside: Tensor, counted: Tensor | None) -> Tensor:
     """The largest elements (B, E) of the rows (B, n, E) that are inside, zeros where none is."""
     if counted is not None:
         inside = inside & (counted != 0)

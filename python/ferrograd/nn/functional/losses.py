@@ -15,10 +15,10 @@ from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._arguments import (
-    checked_reduction,
-    classes_inside,
-    reduced,
-    same_shape,
+    check_class_indices,
+    check_reduction,
+    check_same_shape,
+    reduce_losses,
 )
 
 
@@ -43,7 +43,7 @@ def mse_loss(
     """
     if weight is None:
         return _operations._mse_loss(x, target, reduction, out=out, name=name)
-    return _weighted("mse_loss", x, target, reduction, weight, out, name)
+    return _weighted_loss("mse_loss", x, target, reduction, weight, out, name)
 
 
 def l1_loss(
@@ -65,7 +65,7 @@ def l1_loss(
     """
     if weight is None:
         return _operations._l1_loss(x, target, reduction, out=out, name=name)
-    return _weighted("l1_loss", x, target, reduction, weight, out, name)
+    return _weighted_loss("l1_loss", x, target, reduction, weight, out, name)
 
 
 def huber_loss(
@@ -89,20 +89,20 @@ def huber_loss(
     """
     if weight is None:
         return _operations._huber_loss(x, target, reduction, delta, out=out, name=name)
-    return _weighted("huber_loss", x, target, reduction, weight, out, name, delta)
+    return _weighted_loss("huber_loss", x, target, reduction, weight, out, name, delta)
 
 
-def _weighted(
+def _weighted_loss(
     op: str, x: Any, target: Any, reduction: str, weight: Any, out: Any, name: Any, *more: float
 ) -> Tensor:
-    checked_reduction(op, reduction)
+    check_reduction(op, reduction)
     if out is not None or name is not None:
         raise ArgumentError(f"{op}: out= and name= are for calls without weight; leave them out")
     losses: Tensor = getattr(_operations, f"_{op}")(x, target, "none", *more)
-    losses, weight = same_shape(op, losses, weight)
+    losses, weight = check_same_shape(op, losses, weight)
     if reduction == "mean" and op != "huber_loss":
         return (losses * weight).sum() / weight.sum()
-    return reduced(op, losses * weight, reduction)
+    return reduce_losses(op, losses * weight, reduction)
 
 
 def poisson_nll_loss(
@@ -127,7 +127,7 @@ def poisson_nll_loss(
         safe = target.clip(min=1.0)
         stirling = safe * _core.log(safe) - safe + 0.5 * _core.log(2 * math.pi * safe)
         losses = losses + where(target > 1, stirling, 0.0)
-    return reduced("poisson_nll_loss", losses, reduction)
+    return reduce_losses("poisson_nll_loss", losses, reduction)
 
 
 def gaussian_nll_loss(
@@ -166,7 +166,7 @@ def gaussian_nll_loss(
     losses = 0.5 * (_core.log(safe) + (x - target) ** 2 / safe)
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
-    return reduced("gaussian_nll_loss", losses, reduction)
+    return reduce_losses("gaussian_nll_loss", losses, reduction)
 
 
 def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor:
@@ -177,8 +177,8 @@ def soft_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Tensor
     >>> round(fg.nn.functional.soft_margin_loss(x, t).item(), 6)
     0.693147
     """
-    x, target = same_shape("soft_margin_loss", input, target)
-    return reduced("soft_margin_loss", _core.softplus(-target * x), reduction)
+    x, target = check_same_shape("soft_margin_loss", input, target)
+    return reduce_losses("soft_margin_loss", _core.softplus(-target * x), reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -191,11 +191,11 @@ def multilabel_soft_margin_loss(
     >>> round(fg.nn.functional.multilabel_soft_margin_loss(x, t).item(), 6)
     0.693147
     """
-    x, target = same_shape("multilabel_soft_margin_loss", input, target)
+    x, target = check_same_shape("multilabel_soft_margin_loss", input, target)
     losses = target * _core.softplus(-x) + (1 - target) * _core.softplus(x)
     if weight is not None:
         losses = losses * weight
-    return reduced("multilabel_soft_margin_loss", losses.mean(-1), reduction)
+    return reduce_losses("multilabel_soft_margin_loss", losses.mean(-1), reduction)
 
 
 def hinge_embedding_loss(
@@ -208,10 +208,10 @@ def hinge_embedding_loss(
     >>> fg.nn.functional.hinge_embedding_loss(x, t, reduction="none").tolist()
     [0.5, 0.75]
     """
-    x, target = same_shape("hinge_embedding_loss", input, target)
+    x, target = check_same_shape("hinge_embedding_loss", input, target)
     far = where(target != 1, _core.relu(margin - x), 0.0)
     near = where(target != -1, x, 0.0)
-    return reduced("hinge_embedding_loss", far + near, reduction)
+    return reduce_losses("hinge_embedding_loss", far + near, reduction)
 
 
 def multi_margin_loss(
@@ -237,19 +237,19 @@ def multi_margin_loss(
         raise ArgumentError(f"multi_margin_loss: p={p}; use 1 or 2")
     if x.ndim == 1:
         x, target = x.unsqueeze(0), target.reshape((1,))
-        losses = _margins(x, target, p, margin, weight)[0]
+        losses = _compute_margin_losses(x, target, p, margin, weight)[0]
     else:
-        losses = _margins(x, target, p, margin, weight)
-    return reduced("multi_margin_loss", losses, reduction)
+        losses = _compute_margin_losses(x, target, p, margin, weight)
+    return reduce_losses("multi_margin_loss", losses, reduction)
 
 
-def _margins(x: Tensor, target: Tensor, p: int, margin: float, weight: Any) -> Tensor:
+def _compute_margin_losses(x: Tensor, target: Tensor, p: int, margin: float, weight: Any) -> Tensor:
     if x.ndim != 2 or tuple(target.shape) != (x.shape[0],):
         raise ShapeError(
             f"multi_margin_loss: input of shape {tuple(x.shape)} and target of shape"
             f" {tuple(target.shape)}; give (N, C) and (N)"
         )
-    column = classes_inside("multi_margin_loss", target, int(x.shape[1])).unsqueeze(1)
+    column = check_class_indices("multi_margin_loss", target, int(x.shape[1])).unsqueeze(1)
     right = _core.take_along_axis(x, column, 1)
     steps = _core.relu(margin - right + x)
     if p == 2:
@@ -270,17 +270,17 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
     >>> fg.nn.functional.multilabel_margin_loss(x, t).item()
     0.75
     """
-    x, target = same_shape("multilabel_margin_loss", input, target)
+    x, target = check_same_shape("multilabel_margin_loss", input, target)
     if x.ndim == 1:
-        losses = _label_margins(x.unsqueeze(0), target.unsqueeze(0))[0]
+        losses = _compute_multilabel_losses(x.unsqueeze(0), target.unsqueeze(0))[0]
     else:
-        losses = _label_margins(x, target)
-    return reduced("multilabel_margin_loss", losses, reduction)
+        losses = _compute_multilabel_losses(x, target)
+    return reduce_losses("multilabel_margin_loss", losses, reduction)
 
 
-def _label_margins(x: Tensor, target: Tensor) -> Tensor:
+def _compute_multilabel_losses(x: Tensor, target: Tensor) -> Tensor:
     # A label counts until the first -1 of its row.
-    classes_inside("multilabel_margin_loss", target, int(x.shape[1]), least=-1)
+    check_class_indices("multilabel_margin_loss", target, int(x.shape[1]), least=-1)
     counts = _core.cumsum((target < 0).astype("int64"), 1) == 0
     safe = where(counts, target, 0)
     right = _core.take_along_axis(x, safe, 1)

@@ -15,7 +15,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import batch_norm, group_norm, pad
-from ferrograd.nn.functional._arguments import whole
+from ferrograd.nn.functional._arguments import check_integer
 
 
 def instance_norm(
@@ -61,7 +61,7 @@ def instance_norm(
     return group_norm(x, int(x.shape[1]), weight, bias, eps)
 
 
-def move_averages(x: Tensor, mean: Tensor, var: Tensor, weight: Any) -> None:
+def update_running_stats(x: Tensor, mean: Tensor, var: Tensor, weight: Any) -> None:
     """Moves a channel's mean and variance towards those of a batch, by `weight` of the way."""
     with no_grad():
         axes = (0, *range(2, x.ndim))
@@ -86,7 +86,7 @@ def local_response_norm(
         raise ShapeError(
             f"local_response_norm: an input of shape {tuple(x.shape)}; it needs (N, C, …)"
         )
-    size = whole("local_response_norm", "size", size)
+    size = check_integer("local_response_norm", "size", size)
     if not x.size:
         return x.clone()
     # Squares of float16 overflow from 256 on.

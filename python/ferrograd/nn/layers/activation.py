@@ -12,9 +12,9 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._arguments import flags, given, whole
-from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn._signature import make_signature
+from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
+from ferrograd.nn.layers.function import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -31,7 +31,7 @@ class Activation(Module):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         more = {"inplace": False} if cls.changes else {}
-        cls.__signature__ = signature({**cls.defaults, **more})  # type: ignore[attr-defined]
+        cls.__signature__ = make_signature({**cls.defaults, **more})  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:
         super().__init__(name)
@@ -44,7 +44,7 @@ class Activation(Module):
             )
         self.options = {**self.defaults, **dict(zip(names, args, strict=False)), **options}
         self.inplace = self.options.pop("inplace", False)
-        flags(type(self).__name__, inplace=self.inplace)
+        check_flags(type(self).__name__, inplace=self.inplace)
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of the input."""
@@ -59,30 +59,30 @@ class Activation(Module):
         return ", ".join([*parts, *(["inplace=True"] if self.inplace else [])])
 
 
-class _InPlace(Activation):
+class _InplaceActivation(Activation):
     changes = True
 
 
-class ReLU(_InPlace):
+class ReLU(_InplaceActivation):
     """`max(x, 0)`; the derivative at 0 is 0. `inplace=True` changes the input."""
 
     function = "relu"
 
 
-class ReLU6(_InPlace):
+class ReLU6(_InplaceActivation):
     """`min(max(x, 0), 6)`; the derivative at both ends is 0."""
 
     function = "relu6"
 
 
-class LeakyReLU(_InPlace):
+class LeakyReLU(_InplaceActivation):
     """`x` above zero, `negative_slope x` below."""
 
     function = "leaky_relu"
     defaults: ClassVar[dict[str, Any]] = {"negative_slope": 0.01}
 
 
-class RReLU(_InPlace):
+class RReLU(_InplaceActivation):
     """`x` above zero, else `x` times a slope drawn from [lower, upper) while training.
 
     Its mean is the slope when not training. Source: arXiv:1505.00853.
@@ -97,20 +97,20 @@ class RReLU(_InPlace):
         return function(input, training=self.training, **self.options)
 
 
-class ELU(_InPlace):
+class ELU(_InplaceActivation):
     """`x` above zero, `alpha (e^x - 1)` below."""
 
     function = "elu"
     defaults: ClassVar[dict[str, Any]] = {"alpha": 1.0}
 
 
-class SELU(_InPlace):
+class SELU(_InplaceActivation):
     """`scale elu(x, alpha)` with two fixed constants. Source: arXiv:1706.02515."""
 
     function = "selu"
 
 
-class CELU(_InPlace):
+class CELU(_InplaceActivation):
     """`x` above zero, `alpha (e^(x/alpha) - 1)` below."""
 
     function = "celu"
@@ -124,13 +124,13 @@ class GELU(Activation):
     defaults: ClassVar[dict[str, Any]] = {"approximate": "none"}
 
 
-class SiLU(_InPlace):
+class SiLU(_InplaceActivation):
     """`x sigmoid(x)`."""
 
     function = "silu"
 
 
-class Mish(_InPlace):
+class Mish(_InplaceActivation):
     """`x tanh(softplus(x))`. Source: arXiv:1908.08681."""
 
     function = "mish"
@@ -187,26 +187,26 @@ class Softshrink(Activation):
     defaults: ClassVar[dict[str, Any]] = {"lambd": 0.5}
 
 
-class Hardtanh(_InPlace):
+class Hardtanh(_InplaceActivation):
     """`x` limited to `min_val..max_val`."""
 
     function = "hardtanh"
     defaults: ClassVar[dict[str, Any]] = {"min_val": -1.0, "max_val": 1.0}
 
 
-class Hardsigmoid(_InPlace):
+class Hardsigmoid(_InplaceActivation):
     """`x / 6 + 1/2`, limited to 0..1."""
 
     function = "hardsigmoid"
 
 
-class Hardswish(_InPlace):
+class Hardswish(_InplaceActivation):
     """`x Hardsigmoid(x)`. Source: arXiv:1905.02244."""
 
     function = "hardswish"
 
 
-class Threshold(_InPlace):
+class Threshold(_InplaceActivation):
     """`x` where it exceeds `threshold`, else `value`.
 
     >>> import ferrograd as fg
@@ -258,7 +258,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The softmax over the third axis from the end."""
-        input = given("Softmax2d", input)
+        input = convert_argument("Softmax2d", input)
         if input.ndim not in (3, 4):
             raise ShapeError(
                 f"Softmax2d: an input of shape {tuple(input.shape)}; give (N, C, H, W) or (C, H, W)"
@@ -266,7 +266,7 @@ class Softmax2d(Module):
         return F.softmax(input, -3)
 
 
-class PReLU(Drawn):
+class PReLU(ResettableModule):
     """`x` above zero, `weight x` elsewhere; the weights are parameters.
 
     Shapes: (N, C, …) with `num_parameters` 1 or C. Source: arXiv:1502.01852.
@@ -285,9 +285,9 @@ class PReLU(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        num_parameters = whole("PReLU", "num_parameters", num_parameters)
+        num_parameters = check_integer("PReLU", "num_parameters", num_parameters)
         self.num_parameters, self.init = num_parameters, init
-        self.weight = _filled(num_parameters, init, dtype)
+        self.weight = _make_constant_parameter(num_parameters, init, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The function with the module's weights."""
@@ -298,7 +298,7 @@ class PReLU(Drawn):
         return f"num_parameters={self.num_parameters}"
 
 
-def _filled(count: int, value: float, dtype: DTypeLike | None) -> Any:
+def _make_constant_parameter(count: int, value: float, dtype: DTypeLike | None) -> Any:
     return init.started(init.empty_parameter((count,), dtype), "constant_", (value,))
 
 
@@ -313,7 +313,7 @@ class Identity(Module):
         return input
 
 
-_NAMES: dict[str, Callable[[], Module]] = {
+_ACTIVATIONS: dict[str, Callable[[], Module]] = {
     "gelu": lambda: GELU(),
     "gelu_tanh": lambda: GELU(approximate="tanh"),
     "gelutanh": lambda: GELU(approximate="tanh"),
@@ -326,11 +326,11 @@ _NAMES: dict[str, Callable[[], Module]] = {
 }
 
 
-def activation(name: str) -> Module:
+def make_activation(name: str) -> Module:
     """A new activation by name, such as "gelu", "relu", "silu", "gelu_tanh"."""
-    make = _NAMES.get(name) if isinstance(name, str) else None
+    make = _ACTIVATIONS.get(name) if isinstance(name, str) else None
     if make is None:
         raise ArgumentError(
-            f"activation: {name!r} is not known; use a Module or one of {', '.join(_NAMES)}"
+            f"activation: {name!r} is not known; use a Module or one of {', '.join(_ACTIVATIONS)}"
         )
     return make()

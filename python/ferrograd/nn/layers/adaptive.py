@@ -17,7 +17,7 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import classes_inside, given, whole
+from ferrograd.nn.functional._arguments import check_class_indices, check_integer, convert_argument
 from ferrograd.nn.layers.container import ModuleList, Sequential
 from ferrograd.nn.layers.linear import Linear
 
@@ -63,7 +63,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        parts = self._rising(cutoffs, n_classes)
+        parts = self._check_cutoffs(cutoffs, n_classes)
         if not div_value > 0:
             raise ArgumentError(
                 f"AdaptiveLogSoftmaxWithLoss: div_value is {div_value}; give a number above 0"
@@ -76,17 +76,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.head = Linear(in_features, self.head_size, head_bias, **options)
         self.tail = ModuleList()
         for k in range(self.n_clusters):
-            inner, outer = int(in_features // div_value ** (k + 1)), self._width(k)
+            inner, outer = int(in_features // div_value ** (k + 1)), self._cluster_size(k)
             first = Linear(in_features, max(inner, 1), False, **options)
             self.tail.append(Sequential(first, Linear(max(inner, 1), outer, False, **options)))
 
     @staticmethod
-    def _rising(cutoffs: Iterable[int], n_classes: int) -> list[int]:
+    def _check_cutoffs(cutoffs: Iterable[int], n_classes: int) -> list[int]:
         """The cutoffs; the first one that does not rise inside the classes ends the search."""
         parts: list[int] = []
         for cutoff in cutoffs:
             last = parts[-1] if parts else 0
-            parts.append(whole("AdaptiveLogSoftmaxWithLoss", "a cutoff", cutoff, 0))
+            parts.append(check_integer("AdaptiveLogSoftmaxWithLoss", "a cutoff", cutoff, 0))
             if not last < parts[-1] < n_classes:
                 break
         else:
@@ -97,7 +97,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             f" give numbers that rise, from 1 to {n_classes - 1}"
         )
 
-    def _width(self, cluster: int) -> int:
+    def _cluster_size(self, cluster: int) -> int:
         return self.cutoffs[cluster + 1] - self.cutoffs[cluster]
 
     def reset_parameters(self) -> None:
@@ -108,7 +108,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def forward(self, input_: Any, target_: Any) -> ASMoutput:
         """The log-probabilities of the targets, and the loss."""
-        x, target = given(type(self).__name__, input_), asarray(target_)
+        x, target = convert_argument(type(self).__name__, input_), asarray(target_)
         if (x.ndim, target.ndim) == (1, 0):
             one = self.forward(x.unsqueeze(0), target.reshape((1,)))
             return ASMoutput(one.output.squeeze(0), one.loss)
@@ -117,7 +117,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"{type(self).__name__}: rows of shape {tuple(x.shape)} and targets of shape"
                 f" {tuple(target.shape)}; give (N, {self.in_features}) and (N)"
             )
-        classes_inside(type(self).__name__, target, self.n_classes)
+        check_class_indices(type(self).__name__, target, self.n_classes)
         classes = target.detach().numpy()
         scores = F.log_softmax(self.head(x), 1)
         out = creation.zeros(x.shape[0], dtype=scores.dtype)
@@ -139,7 +139,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def log_prob(self, input: Any) -> Tensor:
         """The log-probabilities (N, n_classes) of all classes."""
-        x = given(type(self).__name__, input)
+        x = convert_argument(type(self).__name__, input)
         scores = F.log_softmax(self.head(x), 1)
         parts = [scores[:, : self.shortlist_size]]
         for k in range(self.n_clusters):

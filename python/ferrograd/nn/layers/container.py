@@ -21,36 +21,36 @@ from ferrograd.nn._parameter import Parameter
 MOST_LAYERS = 10_000
 
 
-class _Table(Module):
+class _Container(Module):
     """Members in one table."""
 
     _table = "_modules"
 
-    def _entries(self) -> dict[str, Any]:
+    def _get_members(self) -> dict[str, Any]:
         """The table; a function that is being traced depends on its members."""
         table: dict[str, Any] = self.__dict__[self._table]
-        if guards.recordings:
+        if guards.active_traces:
             guards.note(table)
         return table
 
 
-class _List(_Table):
+class _ListContainer(_Container):
     """Members under the names "0", "1", …, kept in one table."""
 
-    def _all(self) -> list[Any]:
-        return list(self._entries().values())
+    def _list_members(self) -> list[Any]:
+        return list(self._get_members().values())
 
-    def _add(self, key: str, member: Any) -> None:
+    def _add_member(self, key: str, member: Any) -> None:
         self.register_module(key, member)
 
-    def _place(self, members: Iterable[Any]) -> None:
+    def _set_members(self, members: Iterable[Any]) -> None:
         """Makes these the members, under new names."""
         kept = list(members)
-        self._entries().clear()
+        self._get_members().clear()
         for position, member in enumerate(kept):
-            self._add(str(position), member)
+            self._add_member(str(position), member)
 
-    def _at(self, index: int) -> int:
+    def _normalize_index(self, index: int) -> int:
         size = len(self)
         if not -size <= index < size:
             raise IndexOutOfRangeError(
@@ -61,7 +61,7 @@ class _List(_Table):
 
     def append(self, module: Any) -> Self:
         """Adds a member at the end."""
-        self._add(str(len(self)), module)
+        self._add_member(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Any]) -> Self:
@@ -74,48 +74,48 @@ class _List(_Table):
         return self.extend(modules)
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._get_members())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._entries().values())
+        return iter(self._get_members().values())
 
     def __getitem__(self, index: Any) -> Any:
         """The member at a position, or a new list of those of a slice."""
         if isinstance(index, slice):
             made = type(self)()
-            made._place(self._all()[index])
+            made._set_members(self._list_members()[index])
             return made
-        return self._all()[self._at(index)]
+        return self._list_members()[self._normalize_index(index)]
 
     def __setitem__(self, index: int, module: Any) -> None:
         """Replaces the member at a position."""
-        self._add(list(self._entries())[self._at(index)], module)
+        self._add_member(list(self._get_members())[self._normalize_index(index)], module)
 
     def __delitem__(self, index: int | slice) -> None:
         """Removes members; later members move up."""
-        members = self._all()
+        members = self._list_members()
         del members[index]
-        self._place(members)
+        self._set_members(members)
 
 
-class _Modules(_List):
+class _ModuleSequence(_ListContainer):
     """A list with `insert`."""
 
     def insert(self, index: int, module: Module) -> Self:
         """Inserts a module before a position."""
-        members = self._all()
+        members = self._list_members()
         members.insert(index, module)
-        self._place(members)
+        self._set_members(members)
         return self
 
     def pop(self, index: int = -1) -> Any:
         """Removes the module at a position and returns it."""
         found = self[index]
-        del self[self._at(index)]
+        del self[self._normalize_index(index)]
         return found
 
 
-class Sequential(_Modules):
+class Sequential(_ModuleSequence):
     """Modules called in order; passed one by one or as a dict with names.
 
     >>> import ferrograd as fg
@@ -146,7 +146,7 @@ class Sequential(_Modules):
         return super().__getitem__(index)
 
 
-class ModuleList(_Modules):
+class ModuleList(_ModuleSequence):
     """A list of modules that registers them; it is not called itself.
 
     >>> import ferrograd as fg
@@ -170,7 +170,7 @@ class ModuleList(_Modules):
         return f"{type(self).__name__}({''.join([*lines, chr(10)] if lines else [])})"
 
 
-class ParameterList(_List):
+class ParameterList(_ListContainer):
     """A list of parameters that registers them; tensors and arrays become parameters.
 
     >>> import ferrograd as fg
@@ -185,11 +185,11 @@ class ParameterList(_List):
         super().__init__(name)
         self.extend(values or ())
 
-    def _add(self, key: str, member: Any) -> None:
-        self.register_parameter(key, _parameter(self, member))
+    def _add_member(self, key: str, member: Any) -> None:
+        self.register_parameter(key, _convert_to_parameter(self, member))
 
 
-def _parameter(owner: Module, value: Any) -> Parameter:
+def _convert_to_parameter(owner: Module, value: Any) -> Parameter:
     if isinstance(value, Module):
         raise ArgumentTypeError(
             f"{type(owner).__name__}: a {type(value).__name__} is no parameter; use nn.ModuleList"
@@ -199,30 +199,30 @@ def _parameter(owner: Module, value: Any) -> Parameter:
     return Parameter(value.detach() if isinstance(value, Tensor) else value)
 
 
-class _Dict(_Table):
+class _DictContainer(_Container):
     """Members by names, kept in one table."""
 
-    def _add(self, key: str, member: Any) -> None:
+    def _add_member(self, key: str, member: Any) -> None:
         self.register_module(key, member)
 
     def __setitem__(self, key: str, member: Any) -> None:
-        self._add(key, member)
+        self._add_member(key, member)
 
     def __getitem__(self, key: str) -> Any:
         """The member of a name."""
-        return self._entries()[key]
+        return self._get_members()[key]
 
     def __delitem__(self, key: str) -> None:
-        del self._entries()[key]
+        del self._get_members()[key]
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self._get_members())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._entries())
+        return iter(self._get_members())
 
     def __contains__(self, key: object) -> bool:
-        return key in self._entries()
+        return key in self._get_members()
 
     def keys(self) -> Iterator[str]:
         """The names."""
@@ -230,11 +230,11 @@ class _Dict(_Table):
 
     def values(self) -> Iterator[Any]:
         """The members."""
-        return iter(self._entries().values())
+        return iter(self._get_members().values())
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """Names and members."""
-        return iter(self._entries().items())
+        return iter(self._get_members().items())
 
     def update(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         """Adds or replaces members."""
@@ -244,14 +244,14 @@ class _Dict(_Table):
 
     def pop(self, key: str) -> Any:
         """Removes a member and returns it."""
-        return self._entries().pop(key)
+        return self._get_members().pop(key)
 
     def clear(self) -> None:
         """Removes all members."""
-        self._entries().clear()
+        self._get_members().clear()
 
 
-class ModuleDict(_Dict):
+class ModuleDict(_DictContainer):
     """A dict of modules that registers them; it is not called itself.
 
     >>> import ferrograd as fg
@@ -268,7 +268,7 @@ class ModuleDict(_Dict):
         self.update(modules or {})
 
 
-class ParameterDict(_Dict):
+class ParameterDict(_DictContainer):
     """A dict of parameters that registers them; tensors and arrays become parameters.
 
     Mappings other than an `OrderedDict` are sorted by name, as in PyTorch.
@@ -294,5 +294,5 @@ class ParameterDict(_Dict):
             members = sorted(members.items())
         super().update(members)
 
-    def _add(self, key: str, member: Any) -> None:
-        self.register_parameter(key, _parameter(self, member))
+    def _add_member(self, key: str, member: Any) -> None:
+        self.register_parameter(key, _convert_to_parameter(self, member))

@@ -16,23 +16,23 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._arguments import Sizes, flags, per_axis, whole
-from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn.functional._arguments import Sizes, check_flags, check_integer, make_ntuple
+from ferrograd.nn.layers.function import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-_MODES = ("zeros", "reflect", "replicate", "circular")
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Convolution(Drawn):
+class _ConvNd(ResettableModule):
     """Base of all convolutions; `axes` is the number of axes of a window."""
 
     axes: ClassVar[int]
     transposed: ClassVar[bool] = False
     bias: Parameter | None
 
-    def _prepare(
+    def _init_parameters(
         self,
         channels: tuple[int, int],
         kernel_size: Sizes,
@@ -44,11 +44,11 @@ class _Convolution(Drawn):
     ) -> None:
         op = type(self).__name__
         channels = (
-            whole(op, "in_channels", channels[0]),
-            whole(op, "out_channels", channels[1]),
+            check_integer(op, "in_channels", channels[0]),
+            check_integer(op, "out_channels", channels[1]),
         )
-        flags(op, bias=bias)
-        self.groups = groups = whole(op, "groups", groups)
+        check_flags(op, bias=bias)
+        self.groups = groups = check_integer(op, "groups", groups)
         self.in_channels, self.out_channels = channels
         for what in ("in_channels", "out_channels"):
             count = getattr(self, what)
@@ -56,15 +56,15 @@ class _Convolution(Drawn):
                 raise ArgumentError(
                     f"{op}: {what} is {count} and groups is {groups}; give a multiple of groups"
                 )
-        self.kernel_size = per_axis(op, "kernel_size", kernel_size, self.axes)
+        self.kernel_size = make_ntuple(op, "kernel_size", kernel_size, self.axes)
         if min(self.kernel_size) < 1:
             raise ArgumentError(f"{op}: kernel_size is {kernel_size}; give at least 1")
         stride, padding, dilation = steps
-        self.stride = per_axis(op, "stride", stride, self.axes)
-        self.dilation = per_axis(op, "dilation", dilation, self.axes)
+        self.stride = make_ntuple(op, "stride", stride, self.axes)
+        self.dilation = make_ntuple(op, "dilation", dilation, self.axes)
         self.padding: Any = padding
         if not isinstance(padding, str):
-            self.padding = per_axis(op, "padding", padding, self.axes)
+            self.padding = make_ntuple(op, "padding", padding, self.axes)
         elif padding not in ("valid", "same"):
             raise ArgumentError(f'{op}: padding={padding!r}; use a number, "valid" or "same"')
         elif padding == "same" and any(step != 1 for step in self.stride):
@@ -94,7 +94,7 @@ class _Convolution(Drawn):
         return ", ".join(parts)
 
 
-class _Conv(_Convolution):
+class _PaddedConvNd(_ConvNd):
     """A convolution with padding of any mode."""
 
     function: ClassVar[str]
@@ -116,17 +116,17 @@ class _Conv(_Convolution):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        if padding_mode not in _MODES:
+        if padding_mode not in _PADDING_MODES:
             raise ArgumentError(
                 f"{type(self).__name__}: padding_mode={padding_mode!r}; use one of"
-                f" {', '.join(_MODES)}"
+                f" {', '.join(_PADDING_MODES)}"
             )
         steps = (stride, padding, dilation)
         channels = (in_channels, out_channels)
-        self._prepare(channels, kernel_size, steps, groups, bias, dtype, generator)
+        self._init_parameters(channels, kernel_size, steps, groups, bias, dtype, generator)
         self.padding_mode = padding_mode
 
-    def _widths(self) -> list[int]:
+    def _compute_padding(self) -> list[int]:
         """The widths of the padding, the last axis first."""
         if self.padding == "valid":
             return [0] * (2 * self.axes)
@@ -139,7 +139,7 @@ class _Conv(_Convolution):
         """The convolution."""
         padding = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._widths(), mode=self.padding_mode), 0
+            input, padding = F.pad(input, self._compute_padding(), mode=self.padding_mode), 0
         convolve: Any = getattr(F, self.function)
         out: Tensor = convolve(
             input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
@@ -147,7 +147,7 @@ class _Conv(_Convolution):
         return out
 
 
-class Conv1d(_Conv):
+class Conv1d(_PaddedConvNd):
     """Convolution of sequences: `out[o, l] = b[o] + Σ_ck W[o, c, k] x[c, l stride + k dilation]`.
 
     Shapes: (N, C, L) to (N, O, L') with `L' = (L + 2 padding - dilation (k - 1) - 1) //
@@ -164,7 +164,7 @@ class Conv1d(_Conv):
     function = "conv1d"
 
 
-class Conv2d(_Conv):
+class Conv2d(_PaddedConvNd):
     """Convolution of images (N, C, H, W), or (C, H, W); as `Conv1d` with two numbers each.
 
     >>> import ferrograd as fg
@@ -177,7 +177,7 @@ class Conv2d(_Conv):
     function = "conv2d"
 
 
-class Conv3d(_Conv):
+class Conv3d(_PaddedConvNd):
     """Convolution of volumes (N, C, D, H, W), or (C, D, H, W); as `Conv1d` with three numbers each.
 
     >>> import ferrograd as fg
@@ -189,7 +189,7 @@ class Conv3d(_Conv):
     function = "conv3d"
 
 
-class _ConvTranspose(_Convolution):
+class _ConvTransposeNd(_ConvNd):
     """The adjoint of a convolution."""
 
     function: ClassVar[str]
@@ -221,12 +221,14 @@ class _ConvTranspose(_Convolution):
             )
         steps = (stride, padding, dilation)
         channels = (in_channels, out_channels)
-        self._prepare(channels, kernel_size, steps, groups, bias, dtype, generator)
-        self.output_padding = per_axis(op, "output_padding", output_padding, self.axes)
+        self._init_parameters(channels, kernel_size, steps, groups, bias, dtype, generator)
+        self.output_padding = make_ntuple(op, "output_padding", output_padding, self.axes)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The adjoint, of the size `output_size` where a stride leaves several."""
-        more = self.output_padding if output_size is None else self._more(input, output_size)
+        more = (
+            self.output_padding if output_size is None else self._output_padding(input, output_size)
+        )
         spread: Any = getattr(F, self.function)
         out: Tensor = spread(
             input,
@@ -240,7 +242,7 @@ class _ConvTranspose(_Convolution):
         )
         return out
 
-    def _more(self, input: Tensor, output_size: Any) -> list[int]:
+    def _output_padding(self, input: Tensor, output_size: Any) -> list[int]:
         """The output padding for an output size."""
         op = type(self).__name__
         sizes = [int(n) for n in output_size][-self.axes :]
@@ -258,7 +260,7 @@ class _ConvTranspose(_Convolution):
         return more
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """The adjoint of `Conv1d`: each element of (N, C, L) spreads its kernel W[c, o, k].
 
     The result has length `(L - 1) stride - 2 padding + dilation (k - 1) + output_padding + 1`.
@@ -272,7 +274,7 @@ class ConvTranspose1d(_ConvTranspose):
     function = "conv_transpose1d"
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """The adjoint of `Conv2d`; as `ConvTranspose1d` with two numbers each.
 
     >>> import ferrograd as fg
@@ -285,7 +287,7 @@ class ConvTranspose2d(_ConvTranspose):
     function = "conv_transpose2d"
 
 
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTransposeNd):
     """The adjoint of `Conv3d`; as `ConvTranspose1d` with three numbers each.
 
     >>> import ferrograd as fg

@@ -10,16 +10,16 @@ from typing import ClassVar
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import checked_probability, flags
+from ferrograd.nn.functional._arguments import check_flags, check_probability
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
     function: ClassVar[str]
 
     def __init__(self, p: float = 0.5, inplace: bool = False, *, name: str | None = None) -> None:
         super().__init__(name)
-        flags(type(self).__name__, inplace=inplace)
-        self.p, self.inplace = checked_probability(type(self).__name__, p), inplace
+        check_flags(type(self).__name__, inplace=inplace)
+        self.p, self.inplace = check_probability(type(self).__name__, p), inplace
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with zeros, while training."""
@@ -31,7 +31,7 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Zero with probability `p`, else `x / (1 - p)`, while training. Source: arXiv:1207.0580.
 
     >>> import ferrograd as fg
@@ -43,31 +43,31 @@ class Dropout(_Dropout):
     function = "dropout"
 
 
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """`Dropout` of whole channels of (N, C, L) or (C, L). Source: arXiv:1411.4280."""
 
     function = "dropout1d"
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """`Dropout` of whole channels of (N, C, H, W), (N, C, L) or (N, C). Source: arXiv:1411.4280."""
 
     function = "dropout2d"
 
 
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """`Dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
     function = "dropout3d"
 
 
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Dropout for SELU networks, which keeps mean 0 and variance 1. Source: arXiv:1706.02515."""
 
     function = "alpha_dropout"
 
 
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """`AlphaDropout` of whole channels of (N, C, …)."""
 
     function = "feature_alpha_dropout"

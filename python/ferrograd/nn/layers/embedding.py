@@ -15,14 +15,14 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._arguments import flags, whole
-from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn.functional._arguments import check_flags, check_integer
+from ferrograd.nn.layers.function import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-class _Table(Drawn):
+class _EmbeddingBase(ResettableModule):
     """A table of vectors, and the options of a lookup."""
 
     def __init__(
@@ -37,8 +37,8 @@ class _Table(Drawn):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        num_embeddings = whole(op, "num_embeddings", num_embeddings, 0)
-        sizes = num_embeddings, whole(op, "embedding_dim", embedding_dim, 0)
+        num_embeddings = check_integer(op, "num_embeddings", num_embeddings, 0)
+        sizes = num_embeddings, check_integer(op, "embedding_dim", embedding_dim, 0)
         self.num_embeddings, self.embedding_dim = sizes
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
@@ -85,7 +85,7 @@ class _Table(Drawn):
         return made
 
 
-class Embedding(_Table):
+class Embedding(_EmbeddingBase):
     """Looks up vectors by index: (…) to (…, embedding_dim); initialised with normal numbers.
 
     The row `padding_idx` starts at zero and gets no gradient. Looked-up rows longer than `max_norm`
@@ -118,7 +118,7 @@ class Embedding(_Table):
         )
         if sparse:
             raise ArgumentError("Embedding: sparse=True; gradients are dense here, leave it out")
-        flags("Embedding", scale_grad_by_freq=scale_grad_by_freq)
+        check_flags("Embedding", scale_grad_by_freq=scale_grad_by_freq)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
 
@@ -134,7 +134,7 @@ class Embedding(_Table):
         )
 
 
-class EmbeddingBag(_Table):
+class EmbeddingBag(_EmbeddingBase):
     """Sums, means or maxima of vectors: a bag in each row of (B, n), or of (N) between `offsets`.
 
     `mode` is "mean", "sum" or "max". Other options as `Embedding`, and as
@@ -172,7 +172,7 @@ class EmbeddingBag(_Table):
                 " sparse"
             )
         last = include_last_offset
-        flags("EmbeddingBag", scale_grad_by_freq=scale_grad_by_freq, include_last_offset=last)
+        check_flags("EmbeddingBag", scale_grad_by_freq=scale_grad_by_freq, include_last_offset=last)
         self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
         self.scale_grad_by_freq = scale_grad_by_freq
         self.include_last_offset = include_last_offset

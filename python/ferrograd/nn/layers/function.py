@@ -1,4 +1,4 @@
-"""`FunctionModule` and `Drawn`: bases of modules that are one function, or fill their parameters.
+"""Base classes: `FunctionModule` calls one function, `ResettableModule` initialises parameters.
 
 Invariant: an option that is changed as an attribute counts from the next call on.
 """
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import flags
+from ferrograd.nn.functional._arguments import check_flags
 
 if TYPE_CHECKING:
     from ferrograd.nn._parameter import Parameter
 
 
 #: Options that are truth values.
-_TRUTHS = frozenset({"ceil_mode", "count_include_pad", "return_indices"})
+_BOOLEAN_OPTIONS = frozenset({"ceil_mode", "count_include_pad", "return_indices"})
 
 
 class FunctionModule(Module):
@@ -25,25 +25,27 @@ class FunctionModule(Module):
 
     function: ClassVar[str]
 
-    def _keep(self, **options: Any) -> None:
-        flags(type(self).__name__, **{key: options[key] for key in _TRUTHS & options.keys()})
+    def _set_options(self, **options: Any) -> None:
+        check_flags(
+            type(self).__name__, **{key: options[key] for key in _BOOLEAN_OPTIONS & options.keys()}
+        )
         self._options = tuple(options)
         for key, value in options.items():
             setattr(self, key, value)
 
     def forward(self, input: Tensor) -> Any:
         """The function of the input."""
-        return getattr(F, self.function)(input, **self._given())
+        return getattr(F, self.function)(input, **self._get_options())
 
-    def _given(self) -> dict[str, Any]:
+    def _get_options(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in self._options}
 
     def extra_repr(self) -> str:
         """The options."""
-        return ", ".join(f"{key}={value!r}" for key, value in self._given().items())
+        return ", ".join(f"{key}={value!r}" for key, value in self._get_options().items())
 
 
-class Drawn(Module):
+class ResettableModule(Module):
     """A module that can initialise its parameters again."""
 
     def reset_parameters(self) -> None:

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from ferrograd._core import _is_recording_program
 from ferrograd._tensor.modes import inference_mode
 from ferrograd.errors import CompileError, ShapeError
-from ferrograd.nn._compiled_members import Unsized
+from ferrograd.nn._compiled_members import UninitializedParameters
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import given
+from ferrograd.nn.functional._arguments import convert_argument
 from ferrograd.nn.layers.convolution import (
     Conv1d,
     Conv2d,
@@ -34,21 +34,24 @@ from ferrograd.nn.layers.normalization import (
 )
 
 
-class Lazy(Module):
-    """Base of the lazy layers: `becomes` is the final class, `axis` is that of its first size."""
+class LazyModule(Module):
+    """Base of the lazy layers.
 
-    becomes: ClassVar[Any]
+    `cls_to_become` is the final class; its first size is that of the input's axis `axis`.
+    """
+
+    cls_to_become: ClassVar[Any]
     axis: ClassVar[int] = 1
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        rows = list(inspect.signature(cls.becomes).parameters.values())[1:]
+        rows = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
         first = rows[0]
-        if cls.becomes is Linear:
+        if cls.cls_to_become is Linear:
             rows[0] = first.replace(default=inspect.Parameter.empty)
             rows = [row for row in rows if row.name != "weight"]
-        if issubclass(cls.becomes, InstanceNorm1d | InstanceNorm2d | InstanceNorm3d):
+        if issubclass(cls.cls_to_become, InstanceNorm1d | InstanceNorm2d | InstanceNorm3d):
             # PyTorch's lazy ones learn and keep averages, unlike those they become.
             on = ("affine", "track_running_stats")
             rows = [row.replace(default=True) if row.name in on else row for row in rows]
@@ -58,10 +61,10 @@ class Lazy(Module):
         Module.__init__(self, options.get("name"))
         bound = self.__signature__.bind(*args, **options)
         bound.apply_defaults()
-        object.__setattr__(self, "_parameters", Unsized(type(self).__name__))
+        object.__setattr__(self, "_parameters", UninitializedParameters(type(self).__name__))
         object.__setattr__(self, "_options", dict(bound.arguments))
 
-    def _size(self, input: Any) -> int:
+    def _infer_size(self, input: Any) -> int:
         """The first size of the layer to be, read off an input."""
         axes, axis = input.ndim, self.axis
         if not -axes <= axis < axes:
@@ -78,14 +81,16 @@ class Lazy(Module):
                 f"{type(self).__name__}: fg.compile records the first call, in which the layer gets"
                 " its parameters; call the network once before"
             )
-        size = self._size(given(type(self).__name__, inputs[0] if inputs else None))
+        size = self._infer_size(
+            convert_argument(type(self).__name__, inputs[0] if inputs else None)
+        )
         with inference_mode(False):
-            made = self.becomes(size, **self._options)
+            made = self.cls_to_become(size, **self._options)
         own = {"training", "name", "_hooks"}
         vars(self).update({key: value for key, value in vars(made).items() if key not in own})
         if "_options" not in vars(made):
             del vars(self)["_options"]
-        object.__setattr__(self, "__class__", self.becomes)
+        object.__setattr__(self, "__class__", self.cls_to_become)
         return self.forward(*inputs, **options)
 
     def extra_repr(self) -> str:
@@ -95,7 +100,7 @@ class Lazy(Module):
         return ", ".join(["?", *given])
 
 
-class LazyLinear(Lazy, Linear):
+class LazyLinear(LazyModule, Linear):
     """`Linear` whose `in_features` is the last axis of the first input.
 
     >>> import ferrograd as fg
@@ -104,18 +109,18 @@ class LazyLinear(Lazy, Linear):
     ((4, 2), Linear(in_features=3, out_features=2, bias=True))
     """
 
-    becomes = Linear
+    cls_to_become = Linear
     axis = -1
 
 
-class LazyConv1d(Lazy, Conv1d):
+class LazyConv1d(LazyModule, Conv1d):
     """`Conv1d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    becomes = Conv1d
+    cls_to_become = Conv1d
     axis = -2
 
 
-class LazyConv2d(Lazy, Conv2d):
+class LazyConv2d(LazyModule, Conv2d):
     """`Conv2d` whose `in_channels` are those of the first input. As `LazyLinear`.
 
     >>> import ferrograd as fg
@@ -124,72 +129,72 @@ class LazyConv2d(Lazy, Conv2d):
     ((1, 8, 3, 3), (8, 3, 3, 3))
     """
 
-    becomes = Conv2d
+    cls_to_become = Conv2d
     axis = -3
 
 
-class LazyConv3d(Lazy, Conv3d):
+class LazyConv3d(LazyModule, Conv3d):
     """`Conv3d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    becomes = Conv3d
+    cls_to_become = Conv3d
     axis = -4
 
 
-class LazyConvTranspose1d(Lazy, ConvTranspose1d):
+class LazyConvTranspose1d(LazyModule, ConvTranspose1d):
     """`ConvTranspose1d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    becomes = ConvTranspose1d
+    cls_to_become = ConvTranspose1d
     axis = -2
 
 
-class LazyConvTranspose2d(Lazy, ConvTranspose2d):
+class LazyConvTranspose2d(LazyModule, ConvTranspose2d):
     """`ConvTranspose2d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    becomes = ConvTranspose2d
+    cls_to_become = ConvTranspose2d
     axis = -3
 
 
-class LazyConvTranspose3d(Lazy, ConvTranspose3d):
+class LazyConvTranspose3d(LazyModule, ConvTranspose3d):
     """`ConvTranspose3d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    becomes = ConvTranspose3d
+    cls_to_become = ConvTranspose3d
     axis = -4
 
 
-class LazyBatchNorm1d(Lazy, BatchNorm1d):
+class LazyBatchNorm1d(LazyModule, BatchNorm1d):
     """`BatchNorm1d` whose `num_features` is the second axis of the first input."""
 
-    becomes = BatchNorm1d
+    cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(Lazy, BatchNorm2d):
+class LazyBatchNorm2d(LazyModule, BatchNorm2d):
     """`BatchNorm2d` whose `num_features` is the second axis of the first input."""
 
-    becomes = BatchNorm2d
+    cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(Lazy, BatchNorm3d):
+class LazyBatchNorm3d(LazyModule, BatchNorm3d):
     """`BatchNorm3d` whose `num_features` is the second axis of the first input."""
 
-    becomes = BatchNorm3d
+    cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
+class LazyInstanceNorm1d(LazyModule, InstanceNorm1d):
     """`InstanceNorm1d` whose `num_features` are the channels of the first input."""
 
-    becomes = InstanceNorm1d
+    cls_to_become = InstanceNorm1d
     axis = -2
 
 
-class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
+class LazyInstanceNorm2d(LazyModule, InstanceNorm2d):
     """`InstanceNorm2d` whose `num_features` are the channels of the first input."""
 
-    becomes = InstanceNorm2d
+    cls_to_become = InstanceNorm2d
     axis = -3
 
 
-class LazyInstanceNorm3d(Lazy, InstanceNorm3d):
+class LazyInstanceNorm3d(LazyModule, InstanceNorm3d):
     """`InstanceNorm3d` whose `num_features` are the channels of the first input."""
 
-    becomes = InstanceNorm3d
+    cls_to_become = InstanceNorm3d
     axis = -4

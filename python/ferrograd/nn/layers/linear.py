@@ -14,16 +14,16 @@ from ferrograd.errors import ArgumentTypeError, DTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._arguments import flags, whole
-from ferrograd.nn.layers.activation import activation
-from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn.functional._arguments import check_flags, check_integer
+from ferrograd.nn.layers.activation import make_activation
+from ferrograd.nn.layers.function import ResettableModule
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import DTypeLike
 
 
-class Linear(Drawn):
+class Linear(ResettableModule):
     """`y = x W + b` over the last axis of x; W is [in, out], b is [out].
 
     Shapes: x is […, in], y is […, out]. `bias` is True, False, or an existing tensor. `weight` is
@@ -56,11 +56,11 @@ class Linear(Drawn):
     ) -> None:
         super().__init__(name)
         if not isinstance(bias, Tensor):
-            flags("Linear", bias=bias)
+            check_flags("Linear", bias=bias)
         fresh = weight is None
         if weight is None:
             sizes = tuple(
-                whole("Linear", what, size)
+                check_integer("Linear", what, size)
                 for what, size in (("in_features", in_features), ("out_features", out_features))
             )
             weight = init.empty_parameter(sizes, dtype or get_default_dtype())
@@ -90,7 +90,7 @@ class Linear(Drawn):
             return F.linear(input, self.weight, self.bias)
         except (ShapeError, ArgumentTypeError):
             self._check_input(input)
-            self._refuse_turned()
+            self._check_not_transposed()
             raise
 
     def _check_input(self, input: Any) -> None:
@@ -110,7 +110,7 @@ class Linear(Drawn):
                 f" of shape {tuple(shape)}, does not fit the weight"
             )
 
-    def _refuse_turned(self) -> None:
+    def _check_not_transposed(self) -> None:
         """Raises for a weight in PyTorch's layout."""
         sizes = (self.in_features, self.out_features)
         if tuple(self.weight.shape) == sizes[::-1] != sizes:
@@ -191,7 +191,7 @@ class MLP(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        middle = _activation(activation)
+        middle = _convert_activation(activation)
         last = in_features if out_features is None else out_features
         self.fc1 = Linear(in_features, hidden_features, bias, dtype=dtype, generator=generator)
         self.activation = middle
@@ -203,11 +203,11 @@ class MLP(Module):
         return out
 
 
-def _activation(given: str | Module) -> Module:
-    return given if isinstance(given, Module) else activation(given)
+def _convert_activation(given: str | Module) -> Module:
+    return given if isinstance(given, Module) else make_activation(given)
 
 
-class Bilinear(Drawn):
+class Bilinear(ResettableModule):
     """`Σ_ij x1_i W_kij x2_j + b_k` of two inputs; W is [out, in1, in2], b is [out].
 
     Shapes: (…, in1) and (…, in2) to (…, out). Both start uniform in ±1/√in1.
@@ -231,10 +231,10 @@ class Bilinear(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        in1_features = whole("Bilinear", "in1_features", in1_features)
-        in2_features = whole("Bilinear", "in2_features", in2_features)
-        out_features = whole("Bilinear", "out_features", out_features)
-        flags("Bilinear", bias=bias)
+        in1_features = check_integer("Bilinear", "in1_features", in1_features)
+        in2_features = check_integer("Bilinear", "in2_features", in2_features)
+        out_features = check_integer("Bilinear", "out_features", out_features)
+        check_flags("Bilinear", bias=bias)
         self.in1_features, self.in2_features = in1_features, in2_features
         self.out_features, bound = out_features, 1.0 / math.sqrt(in1_features)
         shape = (out_features, in1_features, in2_features)

@@ -15,15 +15,22 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._arguments import checked_eps, flags, given, whole
-from ferrograd.nn.functional.normalization import move_averages
-from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn.functional._arguments import (
+    check_eps,
+    check_flags,
+    check_integer,
+    convert_argument,
+)
+from ferrograd.nn.functional.normalization import update_running_stats
+from ferrograd.nn.layers.function import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-def _scale(shape: Any, wanted: bool, value: float, dtype: DTypeLike | None) -> Parameter | None:
+def _make_scale(
+    shape: Any, wanted: bool, value: float, dtype: DTypeLike | None
+) -> Parameter | None:
     """A parameter of one value, or None."""
     if not wanted:
         return None
@@ -31,7 +38,7 @@ def _scale(shape: Any, wanted: bool, value: float, dtype: DTypeLike | None) -> P
     return init.started(empty, "constant_", (value,))
 
 
-class _Channels(Drawn):
+class _ChannelNorm(ResettableModule):
     """One weight, bias and running average for each channel (axis 1)."""
 
     #: The numbers of axes of an input, and their names in messages.
@@ -42,7 +49,7 @@ class _Channels(Drawn):
     running_var: Tensor | None
     num_batches_tracked: Any
 
-    def _prepare(
+    def _init_parameters(
         self,
         num_features: int,
         eps: float,
@@ -53,12 +60,12 @@ class _Channels(Drawn):
         dtype: DTypeLike | None,
     ) -> None:
         op = type(self).__name__
-        flags(op, affine=affine, track_running_stats=track, bias=bias)
-        self.num_features, self.eps, self.momentum = num_features, checked_eps(op, eps), momentum
+        check_flags(op, affine=affine, track_running_stats=track, bias=bias)
+        self.num_features, self.eps, self.momentum = num_features, check_eps(op, eps), momentum
         self.affine, self.track_running_stats = affine, track
-        num_features = whole(op, "num_features", num_features, 0)
-        self.weight = _scale(num_features, affine, 1.0, dtype)
-        self.bias = _scale(num_features, affine and bias, 0.0, dtype)
+        num_features = check_integer(op, "num_features", num_features, 0)
+        self.weight = _make_scale(num_features, affine, 1.0, dtype)
+        self.bias = _make_scale(num_features, affine and bias, 0.0, dtype)
         self.running_mean = self.running_var = self.num_batches_tracked = None
         if track:
             kind = dtype or get_default_dtype()
@@ -74,7 +81,7 @@ class _Channels(Drawn):
                 self.running_var.fill_(1.0)
                 self.num_batches_tracked.fill_(0)
 
-    def _check(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.ranks:
             raise ShapeError(
                 f"{type(self).__name__}: an input of shape {tuple(input.shape)}; it needs"
@@ -89,8 +96,8 @@ class _Channels(Drawn):
         )
 
 
-class _BatchNorm(_Channels):
-    def _counted(self, mean: Tensor) -> Any:
+class _BatchNorm(_ChannelNorm):
+    def _count_batch(self, mean: Tensor) -> Any:
         """Counts a batch; returns its weight in the running averages."""
         with no_grad():
             self.num_batches_tracked.add_(1)
@@ -112,18 +119,18 @@ class _BatchNorm(_Channels):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._prepare(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
+        self._init_parameters(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move."""
-        input = given(type(self).__name__, input)
-        self._check(input)
+        input = convert_argument(type(self).__name__, input)
+        self._check_input_dim(input)
         training = self.training or self.running_mean is None
         mean, var, momentum = self.running_mean, self.running_var, self.momentum
         if self.training and mean is not None and var is not None:
-            share = self._counted(mean)
+            share = self._count_batch(mean)
             if momentum is None:
-                move_averages(input, mean, var, share)
+                update_running_stats(input, mean, var, share)
                 mean = var = None
         return F.batch_norm(
             input,
@@ -176,7 +183,7 @@ class BatchNorm3d(_BatchNorm):
     ranks = (5,)
 
 
-class _InstanceNorm(_Channels):
+class _InstanceNorm(_ChannelNorm):
     def __init__(
         self,
         num_features: int,
@@ -190,12 +197,12 @@ class _InstanceNorm(_Channels):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._prepare(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
+        self._init_parameters(num_features, eps, momentum, affine, track_running_stats, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move."""
-        input = given(type(self).__name__, input)
-        self._check(input)
+        input = convert_argument(type(self).__name__, input)
+        self._check_input_dim(input)
         single = input.ndim == self.ranks[0]
         x = input.unsqueeze(0) if single else input
         if x.shape[1] != self.num_features:
@@ -252,7 +259,7 @@ class InstanceNorm3d(_InstanceNorm):
     ranks = (4, 5)
 
 
-class GroupNorm(Drawn):
+class GroupNorm(ResettableModule):
     """Normalises the channels of (N, C, …) in `num_groups` groups, then scales each channel.
 
     Source: Wu and He, arXiv:1803.08494. Errors: `ArgumentError` for channels that the groups do not
@@ -275,17 +282,17 @@ class GroupNorm(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        num_groups = whole("GroupNorm", "num_groups", num_groups)
-        num_channels = whole("GroupNorm", "num_channels", num_channels)
+        num_groups = check_integer("GroupNorm", "num_groups", num_groups)
+        num_channels = check_integer("GroupNorm", "num_channels", num_channels)
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(
                 f"GroupNorm: {num_channels} channels and {num_groups} groups; give a multiple"
             )
-        flags("GroupNorm", affine=affine, bias=bias)
+        check_flags("GroupNorm", affine=affine, bias=bias)
         self.num_groups, self.num_channels = num_groups, num_channels
-        self.eps, self.affine = checked_eps("GroupNorm", eps), affine
-        self.weight = _scale(num_channels, affine, 1.0, dtype)
-        self.bias = _scale(num_channels, affine and bias, 0.0, dtype)
+        self.eps, self.affine = check_eps("GroupNorm", eps), affine
+        self.weight = _make_scale(num_channels, affine, 1.0, dtype)
+        self.bias = _make_scale(num_channels, affine and bias, 0.0, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
@@ -296,13 +303,13 @@ class GroupNorm(Drawn):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-def _shape(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+def _check_normalized_shape(op: str, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
     several = isinstance(normalized_shape, list | tuple)
     each = normalized_shape if several else (normalized_shape,)
-    return tuple(whole(op, "normalized_shape", n, 0) for n in each)  # type: ignore[union-attr]
+    return tuple(check_integer(op, "normalized_shape", n, 0) for n in each)  # type: ignore[union-attr]
 
 
-class LayerNorm(Drawn):
+class LayerNorm(ResettableModule):
     """`(x - mean) / sqrt(var + eps) weight + bias` over the last axes, `normalized_shape`.
 
     Source: Ba et al., arXiv:1607.06450.
@@ -324,11 +331,14 @@ class LayerNorm(Drawn):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        flags(op, elementwise_affine=elementwise_affine, bias=bias)
-        self.normalized_shape, self.eps = _shape(op, normalized_shape), checked_eps(op, eps)
+        check_flags(op, elementwise_affine=elementwise_affine, bias=bias)
+        self.normalized_shape, self.eps = (
+            _check_normalized_shape(op, normalized_shape),
+            check_eps(op, eps),
+        )
         self.elementwise_affine = elementwise_affine
-        self.weight = _scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
-        self.bias = _scale(self.normalized_shape, elementwise_affine and bias, 0.0, dtype)
+        self.weight = _make_scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
+        self.bias = _make_scale(self.normalized_shape, elementwise_affine and bias, 0.0, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""
@@ -341,7 +351,7 @@ class LayerNorm(Drawn):
         )
 
 
-class RMSNorm(Drawn):
+class RMSNorm(ResettableModule):
     """`x / sqrt(mean(x²) + eps) weight` over the last axes; eps is the machine epsilon if None.
 
     Source: Zhang and Sennrich, arXiv:1910.07467.
@@ -362,10 +372,13 @@ class RMSNorm(Drawn):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        flags(op, elementwise_affine=elementwise_affine)
-        self.normalized_shape, self.eps = _shape(op, normalized_shape), checked_eps(op, eps)
+        check_flags(op, elementwise_affine=elementwise_affine)
+        self.normalized_shape, self.eps = (
+            _check_normalized_shape(op, normalized_shape),
+            check_eps(op, eps),
+        )
         self.elementwise_affine = elementwise_affine
-        self.weight = _scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
+        self.weight = _make_scale(self.normalized_shape, elementwise_affine, 1.0, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input."""

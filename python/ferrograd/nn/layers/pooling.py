@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn.functional._arguments import Sizes
-from ferrograd.nn.functional.images.fractional import checked_sizes
+from ferrograd.nn.functional.images.fractional import compute_output_size
 from ferrograd.nn.layers.function import FunctionModule
 
 
-class _MaxPool(FunctionModule):
+class _MaxPoolNd(FunctionModule):
     def __init__(
         self,
         kernel_size: Sizes,
@@ -27,7 +27,7 @@ class _MaxPool(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(
+        self._set_options(
             kernel_size=kernel_size,
             stride=kernel_size if stride is None else stride,
             padding=padding,
@@ -37,7 +37,7 @@ class _MaxPool(FunctionModule):
         )
 
 
-class MaxPool1d(_MaxPool):
+class MaxPool1d(_MaxPoolNd):
     """The largest element of each window along the last axis of (N, C, L) or (C, L).
 
     With `return_indices`, also their indices. The derivative goes to the largest element, the first
@@ -51,7 +51,7 @@ class MaxPool1d(_MaxPool):
     function = "max_pool1d"
 
 
-class MaxPool2d(_MaxPool):
+class MaxPool2d(_MaxPoolNd):
     """The largest element of each window over the last two axes; as `MaxPool1d`.
 
     >>> import ferrograd as fg
@@ -62,7 +62,7 @@ class MaxPool2d(_MaxPool):
     function = "max_pool2d"
 
 
-class MaxPool3d(_MaxPool):
+class MaxPool3d(_MaxPoolNd):
     """The largest element of each window over the last three axes; as `MaxPool1d`.
 
     >>> import ferrograd as fg
@@ -96,7 +96,7 @@ class AvgPool1d(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(
+        self._set_options(
             kernel_size=kernel_size,
             stride=kernel_size if stride is None else stride,
             padding=padding,
@@ -127,7 +127,7 @@ class AvgPool2d(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(
+        self._set_options(
             kernel_size=kernel_size,
             stride=kernel_size if stride is None else stride,
             padding=padding,
@@ -148,13 +148,13 @@ class AvgPool3d(AvgPool2d):
     function = "avg_pool3d"
 
 
-class _AdaptiveAvg(FunctionModule):
+class _AdaptiveAvgPoolNd(FunctionModule):
     def __init__(self, output_size: Any, *, name: str | None = None) -> None:
         super().__init__(name)
-        self._keep(output_size=output_size)
+        self._set_options(output_size=output_size)
 
 
-class AdaptiveAvgPool1d(_AdaptiveAvg):
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
     """Means of the windows that divide the last axis into `output_size` parts.
 
     >>> import ferrograd as fg
@@ -165,7 +165,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvg):
     function = "adaptive_avg_pool1d"
 
 
-class AdaptiveAvgPool2d(_AdaptiveAvg):
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     """Means of the windows that divide the last two axes; None keeps an axis.
 
     >>> import ferrograd as fg
@@ -176,7 +176,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvg):
     function = "adaptive_avg_pool2d"
 
 
-class AdaptiveAvgPool3d(_AdaptiveAvg):
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of the windows that divide the last three axes; None keeps an axis.
 
     >>> import ferrograd as fg
@@ -187,15 +187,15 @@ class AdaptiveAvgPool3d(_AdaptiveAvg):
     function = "adaptive_avg_pool3d"
 
 
-class _AdaptiveMax(FunctionModule):
+class _AdaptiveMaxPoolNd(FunctionModule):
     def __init__(
         self, output_size: Any, return_indices: bool = False, *, name: str | None = None
     ) -> None:
         super().__init__(name)
-        self._keep(output_size=output_size, return_indices=return_indices)
+        self._set_options(output_size=output_size, return_indices=return_indices)
 
 
-class AdaptiveMaxPool1d(_AdaptiveMax):
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     """Largest elements of the windows that divide the last axis into `output_size` parts.
 
     >>> import ferrograd as fg
@@ -206,7 +206,7 @@ class AdaptiveMaxPool1d(_AdaptiveMax):
     function = "adaptive_max_pool1d"
 
 
-class AdaptiveMaxPool2d(_AdaptiveMax):
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Largest elements of the windows that divide the last two axes; None keeps an axis.
 
     >>> import ferrograd as fg
@@ -217,7 +217,7 @@ class AdaptiveMaxPool2d(_AdaptiveMax):
     function = "adaptive_max_pool2d"
 
 
-class AdaptiveMaxPool3d(_AdaptiveMax):
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Largest elements of the windows that divide the last three axes; None keeps an axis.
 
     >>> import ferrograd as fg
@@ -228,7 +228,7 @@ class AdaptiveMaxPool3d(_AdaptiveMax):
     function = "adaptive_max_pool3d"
 
 
-class _MaxUnpool(FunctionModule):
+class _MaxUnpoolNd(FunctionModule):
     def __init__(
         self,
         kernel_size: Sizes,
@@ -239,15 +239,15 @@ class _MaxUnpool(FunctionModule):
     ) -> None:
         super().__init__(name)
         stride = kernel_size if stride is None else stride
-        self._keep(kernel_size=kernel_size, stride=stride, padding=padding)
+        self._set_options(kernel_size=kernel_size, stride=stride, padding=padding)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:  # type: ignore[override]
         """Moves the elements to the indices that the pooling returned."""
         unpool = getattr(F, self.function)
-        return unpool(input, indices, **self._given(), output_size=output_size)
+        return unpool(input, indices, **self._get_options(), output_size=output_size)
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Moves the results of `MaxPool1d(…, return_indices=True)` back; zeros elsewhere.
 
     >>> import ferrograd as fg
@@ -259,7 +259,7 @@ class MaxUnpool1d(_MaxUnpool):
     function = "max_unpool1d"
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Moves the results of `MaxPool2d` back; `output_size` selects one of the possible sizes.
 
     >>> import ferrograd as fg
@@ -271,7 +271,7 @@ class MaxUnpool2d(_MaxUnpool):
     function = "max_unpool2d"
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Moves the results of `MaxPool3d` back; as `MaxUnpool2d`.
 
     >>> import ferrograd as fg
@@ -283,7 +283,7 @@ class MaxUnpool3d(_MaxUnpool):
     function = "max_unpool3d"
 
 
-class _LPPool(FunctionModule):
+class _LPPoolNd(FunctionModule):
     def __init__(
         self,
         norm_type: float,
@@ -294,10 +294,12 @@ class _LPPool(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
+        self._set_options(
+            norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode
+        )
 
 
-class LPPool1d(_LPPool):
+class LPPool1d(_LPPoolNd):
     """`(Σ x^p)^(1/p)` over windows along the last axis, with `p = norm_type`.
 
     >>> import ferrograd as fg
@@ -308,7 +310,7 @@ class LPPool1d(_LPPool):
     function = "lp_pool1d"
 
 
-class LPPool2d(_LPPool):
+class LPPool2d(_LPPoolNd):
     """`(Σ x^p)^(1/p)` over windows of the last two axes, with `p = norm_type`.
 
     >>> import ferrograd as fg
@@ -319,7 +321,7 @@ class LPPool2d(_LPPool):
     function = "lp_pool2d"
 
 
-class LPPool3d(_LPPool):
+class LPPool3d(_LPPoolNd):
     """`(Σ x^p)^(1/p)` over windows of the last three axes, with `p = norm_type`.
 
     >>> import ferrograd as fg
@@ -330,7 +332,7 @@ class LPPool3d(_LPPool):
     function = "lp_pool3d"
 
 
-class _FractionalMaxPool(FunctionModule):
+class _FractionalMaxPoolNd(FunctionModule):
     _axes: ClassVar[int]
 
     def __init__(
@@ -344,10 +346,10 @@ class _FractionalMaxPool(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        checked_sizes(type(self).__name__, self._axes, output_size, output_ratio, None)
+        compute_output_size(type(self).__name__, self._axes, output_size, output_ratio, None)
         if isinstance(_random_samples, Tensor):
             self.register_buffer("_random_samples", _random_samples)
-        self._keep(
+        self._set_options(
             kernel_size=kernel_size,
             output_size=output_size,
             output_ratio=output_ratio,
@@ -356,7 +358,7 @@ class _FractionalMaxPool(FunctionModule):
         )
 
 
-class FractionalMaxPool2d(_FractionalMaxPool):
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
     """The largest element of windows at random positions; see `nn.functional`.
 
     >>> import ferrograd as fg
@@ -367,7 +369,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     function, _axes = "fractional_max_pool2d", 2
 
 
-class FractionalMaxPool3d(_FractionalMaxPool):
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The largest element of windows of volumes at random positions; as `FractionalMaxPool2d`.
 
     >>> import ferrograd as fg

@@ -14,7 +14,7 @@ from ferrograd._pytorch.validate import wholes
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import Sizes, given, per_axis
+from ferrograd.nn.functional._arguments import Sizes, convert_argument, make_ntuple
 from ferrograd.nn.layers.function import FunctionModule
 
 
@@ -58,7 +58,7 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with more axes."""
-        input = given("Unflatten", input)
+        input = convert_argument("Unflatten", input)
         shape = list(input.shape)
         axis = self.dim + input.ndim if self.dim < 0 else self.dim
         if not 0 <= axis < input.ndim:
@@ -99,7 +99,9 @@ class Unfold(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+        self._set_options(
+            kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
+        )
 
 
 class Fold(FunctionModule):
@@ -123,7 +125,7 @@ class Fold(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(
+        self._set_options(
             output_size=output_size,
             kernel_size=kernel_size,
             dilation=dilation,
@@ -144,7 +146,7 @@ class PixelShuffle(FunctionModule):
 
     def __init__(self, upscale_factor: int, *, name: str | None = None) -> None:
         super().__init__(name)
-        self._keep(upscale_factor=upscale_factor)
+        self._set_options(upscale_factor=upscale_factor)
 
 
 class PixelUnshuffle(FunctionModule):
@@ -159,7 +161,7 @@ class PixelUnshuffle(FunctionModule):
 
     def __init__(self, downscale_factor: int, *, name: str | None = None) -> None:
         super().__init__(name)
-        self._keep(downscale_factor=downscale_factor)
+        self._set_options(downscale_factor=downscale_factor)
 
 
 class ChannelShuffle(FunctionModule):
@@ -174,7 +176,7 @@ class ChannelShuffle(FunctionModule):
 
     def __init__(self, groups: int, *, name: str | None = None) -> None:
         super().__init__(name)
-        self._keep(groups=groups)
+        self._set_options(groups=groups)
 
 
 class Upsample(FunctionModule):
@@ -198,7 +200,7 @@ class Upsample(FunctionModule):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self._keep(
+        self._set_options(
             size=size,
             scale_factor=scale_factor,
             mode=mode,
@@ -225,7 +227,7 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, "bilinear", True, name=name)
 
 
-class _Pad(Module):
+class _PadNd(Module):
     """Padding of the last axes; a negative width crops where the mode is a constant."""
 
     axes: ClassVar[int]
@@ -233,7 +235,7 @@ class _Pad(Module):
 
     def __init__(self, padding: Sizes, *, name: str | None = None) -> None:
         super().__init__(name)
-        self.padding = per_axis(type(self).__name__, "padding", padding, 2 * self.axes)
+        self.padding = make_ntuple(type(self).__name__, "padding", padding, 2 * self.axes)
 
     def forward(self, input: Tensor) -> Tensor:
         """The padded input."""
@@ -245,7 +247,7 @@ class _Pad(Module):
         return str(self.padding)
 
 
-class _Constant(_Pad):
+class _ConstantPadNd(_PadNd):
     mode = "constant"
 
     def __init__(self, padding: Sizes, value: float, *, name: str | None = None) -> None:
@@ -253,11 +255,11 @@ class _Constant(_Pad):
         self.value = value
 
 
-class _Zero(_Pad):
+class _ZeroPadNd(_PadNd):
     mode = "constant"
 
 
-def _family(base: type[_Pad], name: str, mode: str, what: str) -> list[Any]:
+def _make_pad_classes(base: type[_PadNd], name: str, mode: str, what: str) -> list[Any]:
     """The classes for one, two and three axes."""
     made = []
     for axes in (1, 2, 3):
@@ -267,16 +269,16 @@ def _family(base: type[_Pad], name: str, mode: str, what: str) -> list[Any]:
     return made
 
 
-ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(
-    _Constant, "ConstantPad", "constant", "a number"
+ConstantPad1d, ConstantPad2d, ConstantPad3d = _make_pad_classes(
+    _ConstantPadNd, "ConstantPad", "constant", "a number"
 )
-ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_Zero, "ZeroPad", "constant", "zeros")
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(
-    _Pad, "ReflectionPad", "reflect", "their reflection, the edge not repeated"
+ZeroPad1d, ZeroPad2d, ZeroPad3d = _make_pad_classes(_ZeroPadNd, "ZeroPad", "constant", "zeros")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _make_pad_classes(
+    _PadNd, "ReflectionPad", "reflect", "their reflection, the edge not repeated"
 )
-ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(
-    _Pad, "ReplicationPad", "replicate", "their edge"
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _make_pad_classes(
+    _PadNd, "ReplicationPad", "replicate", "their edge"
 )
-CircularPad1d, CircularPad2d, CircularPad3d = _family(
-    _Pad, "CircularPad", "circular", "their other end"
+CircularPad1d, CircularPad2d, CircularPad3d = _make_pad_classes(
+    _PadNd, "CircularPad", "circular", "their other end"
 )

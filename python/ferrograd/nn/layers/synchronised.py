@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ferrograd._core import Tensor
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ShapeError
-from ferrograd.nn._compiled_members import module_of
+from ferrograd.nn._compiled_members import unwrap_module
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import given
+from ferrograd.nn.functional._arguments import convert_argument
 from ferrograd.nn.layers.normalization import _BatchNorm
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class SyncBatchNorm(_BatchNorm):
         )
         self.process_group = process_group
 
-    def _check(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2 or input.shape[1] != self.num_features:
             raise ShapeError(
                 f"SyncBatchNorm: an input of shape {tuple(input.shape)}; it needs (N,"
@@ -66,11 +66,11 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """The normalised input; while training, the running averages move alike on all ranks."""
-        input = given("SyncBatchNorm", input)
+        input = convert_argument("SyncBatchNorm", input)
         if not self.training and self.running_mean is not None:
             return super().forward(input)
-        self._check(input)
-        mean, var, count = self._statistics(input)
+        self._check_input_dim(input)
+        mean, var, count = self._compute_statistics(input)
         shape = (1, self.num_features, *(1,) * (input.ndim - 2))
         out: Tensor = (input - mean.reshape(shape)) / (var.reshape(shape) + self.eps).sqrt()
         if self.weight is not None:
@@ -78,10 +78,12 @@ class SyncBatchNorm(_BatchNorm):
         if self.bias is not None:
             out = out + self.bias.reshape(shape)
         if self.training and self.running_mean is not None and self.running_var is not None:
-            self._move(self.running_mean, self.running_var, mean, var * (count / (count - 1)))
+            self._update_running_stats(
+                self.running_mean, self.running_var, mean, var * (count / (count - 1))
+            )
         return out
 
-    def _statistics(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
+    def _compute_statistics(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
         """Mean and variance of each channel, and how many values have them, over all ranks."""
         from ferrograd.distributed import _buffers, _collectives, _process_group
 
@@ -98,8 +100,10 @@ class SyncBatchNorm(_BatchNorm):
         var = _collectives.allreduce((away * away).sum(axes), "sum", comm) / count
         return mean, var, count
 
-    def _move(self, mean: Tensor, var: Tensor, new_mean: Tensor, new_var: Tensor) -> None:
-        share = self._counted(mean)
+    def _update_running_stats(
+        self, mean: Tensor, var: Tensor, new_mean: Tensor, new_var: Tensor
+    ) -> None:
+        share = self._count_batch(mean)
         with no_grad():
             mean.lerp_(new_mean.detach(), share)
             var.lerp_(new_var.detach(), share)
@@ -118,21 +122,21 @@ class SyncBatchNorm(_BatchNorm):
         """
         made: dict[int, Module] = {}
 
-        def converted(found: Module) -> Module:
+        def convert_module(found: Module) -> Module:
             if id(found) not in made:
                 made[id(found)] = found
                 if isinstance(found, _BatchNorm) and not isinstance(found, SyncBatchNorm):
-                    made[id(found)] = cls._of(found, process_group)
+                    made[id(found)] = cls._from_batch_norm(found, process_group)
             return made[id(found)]
 
         for owner in list(module.modules()):
             for name, child in owner._modules.items():
-                if child is module_of(child):
-                    owner._modules[name] = converted(child)
-        return converted(module)
+                if child is unwrap_module(child):
+                    owner._modules[name] = convert_module(child)
+        return convert_module(module)
 
     @classmethod
-    def _of(cls, layer: _BatchNorm, process_group: Any) -> SyncBatchNorm:
+    def _from_batch_norm(cls, layer: _BatchNorm, process_group: Any) -> SyncBatchNorm:
         """The layer with the parameters and buffers of another one."""
         made = cls(
             layer.num_features,

@@ -11,8 +11,8 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn._signature import signature
-from ferrograd.nn.functional._arguments import checked_reduction, flags
+from ferrograd.nn._signature import make_signature
+from ferrograd.nn.functional._arguments import check_flags, check_reduction
 
 
 class Loss(Module):
@@ -29,7 +29,7 @@ class Loss(Module):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.__signature__ = signature(cls.defaults)  # type: ignore[attr-defined]
+        cls.__signature__ = make_signature(cls.defaults)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, name: str | None = None, **options: Any) -> None:
         super().__init__(name)
@@ -41,7 +41,7 @@ class Loss(Module):
         given = {**self.defaults, **dict(zip(self.defaults, args, strict=False)), **options}
         self._check_reduction(op, given["reduction"])
         truths = [key for key, value in self.defaults.items() if isinstance(value, bool)]
-        flags(op, **{key: given[key] for key in truths})
+        check_flags(op, **{key: given[key] for key in truths})
         for key, value in given.items():
             if key in self.tensors and isinstance(value, Tensor):
                 self.register_buffer(key, value)
@@ -49,7 +49,7 @@ class Loss(Module):
                 setattr(self, key, value)
 
     def _check_reduction(self, op: str, reduction: str) -> None:
-        checked_reduction(op, reduction)
+        check_reduction(op, reduction)
 
     def forward(self, *inputs: Any) -> Tensor:
         """The loss of the function's inputs, in its order."""

@@ -11,7 +11,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import flags
+from ferrograd.nn.functional._arguments import check_flags
 from ferrograd.nn.losses._base import Loss
 
 
@@ -123,7 +123,7 @@ class PairwiseDistance(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        flags("PairwiseDistance", keepdim=keepdim)
+        check_flags("PairwiseDistance", keepdim=keepdim)
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:

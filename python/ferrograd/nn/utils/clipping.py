@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentError, ArgumentTypeError
 Tensors = Tensor | Iterable[Tensor]
 
 
-def tensors_of(op: str, tensors: Any) -> list[Tensor]:
+def list_tensors(op: str, tensors: Any) -> list[Tensor]:
     """One or several tensors as a list; reading stops at the first object of another type."""
     if isinstance(tensors, Tensor):
         return [tensors]
@@ -31,9 +31,9 @@ def tensors_of(op: str, tensors: Any) -> list[Tensor]:
     return found
 
 
-def gradients_of(op: str, parameters: Any) -> list[Tensor]:
+def list_gradients(op: str, parameters: Any) -> list[Tensor]:
     """The existing gradients of one or several parameters."""
-    return [p.grad for p in tensors_of(op, parameters) if p.grad is not None]
+    return [p.grad for p in list_tensors(op, parameters) if p.grad is not None]
 
 
 def get_total_norm(
@@ -51,7 +51,7 @@ def get_total_norm(
     >>> fg.nn.utils.get_total_norm([fg.tensor([3.0]), fg.tensor([[4.0]])]).item()
     5.0
     """
-    given = tensors_of("get_total_norm", tensors)
+    given = list_tensors("get_total_norm", tensors)
     order = float(norm_type)
     with no_grad():
         if not given:
@@ -78,10 +78,10 @@ def clip_grads_with_norm_(
     >>> round(p.grad.item(), 4)
     1.0
     """
-    _shorten(gradients_of("clip_grads_with_norm_", parameters), max_norm, total_norm)
+    _scale_gradients(list_gradients("clip_grads_with_norm_", parameters), max_norm, total_norm)
 
 
-def _shorten(gradients: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
+def _scale_gradients(gradients: list[Tensor], max_norm: float, total_norm: Tensor) -> None:
     with no_grad():
         share = (float(max_norm) / (total_norm + 1e-6)).clip(max=1.0)
         for grad in gradients:
@@ -103,9 +103,9 @@ def clip_grad_norm_(
     >>> fg.nn.utils.clip_grad_norm_([p], 5.0).item(), p.grad.round(4).tolist()
     (10.0, [3.0, 4.0])
     """
-    gradients = gradients_of("clip_grad_norm_", parameters)
+    gradients = list_gradients("clip_grad_norm_", parameters)
     total = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
-    _shorten(gradients, max_norm, total)
+    _scale_gradients(gradients, max_norm, total)
     return total
 
 
@@ -120,5 +120,5 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     [6.0, -7.0]
     """
     with no_grad():
-        for grad in gradients_of("clip_grad_value_", parameters):
+        for grad in list_gradients("clip_grad_value_", parameters):
             grad.clip_(-float(clip_value), float(clip_value))

@@ -16,7 +16,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._module import Module
 from ferrograd.nn.utils.parametrize import register_parametrization
 
-_MAPS = ("matrix_exp", "cayley", "householder")
+_ORTHOGONAL_MAPS = ("matrix_exp", "cayley", "householder")
 
 
 class _Orthogonal(Module):
@@ -27,27 +27,27 @@ class _Orthogonal(Module):
         self.orthogonal_map, self.trivialized, self.turned = orthogonal_map, trivialized, turned
         self.base = None
 
-    def _lies(self, weight: Tensor) -> bool:
+    def _needs_transpose(self, weight: Tensor) -> bool:
         """Whether the matrix that is worked on, which is not wide, is the transposed one."""
         rows, columns = weight.shape[-2:][::-1] if self.turned else weight.shape[-2:]
         return bool(rows < columns) != self.turned
 
     def forward(self, weight: Tensor) -> Tensor:
         """The orthonormal matrix of the parameter."""
-        lies = self._lies(weight)
+        lies = self._needs_transpose(weight)
         x = weight.mT if lies else weight
         n, k = int(x.shape[-2]), int(x.shape[-1])
         if self.orthogonal_map == "householder":
-            q = _reflections(_core.tril(x, -1), n, k)
+            q = _householder_product(_core.tril(x, -1), n, k)
             # Ones and minus ones, which do not learn.
             q = q * _core.trunc(_core.diagonal(x.detach(), 0, -2, -1)).unsqueeze(-2)
         else:
-            q = self._rotation(_core.tril(x), n, k)
+            q = self._compute_orthogonal(_core.tril(x), n, k)
         if self.base is not None:
             q = self.base.clone() @ q
         return q.mT if lies else q
 
-    def _rotation(self, x: Tensor, n: int, k: int) -> Tensor:
+    def _compute_orthogonal(self, x: Tensor, n: int, k: int) -> Tensor:
         if n != k:
             x = _core.concatenate([x, creation.zeros((*x.shape[:-1], n - k), dtype=x.dtype)], -1)
         skew = x - x.mH
@@ -60,13 +60,13 @@ class _Orthogonal(Module):
         """The parameter of a matrix, which becomes orthonormal first; the base keeps it."""
         if not self.trivialized:
             return weight
-        lies = self._lies(weight)
+        lies = self._needs_transpose(weight)
         with no_grad():
             q = weight.mT if lies else weight
             n, k = int(q.shape[-2]), int(q.shape[-1])
             if n != k:
                 q = _core.concatenate([q, randn(*q.shape[:-1], n - k, dtype=q.dtype)], -1)
-            made = _orthonormal(q)
+            made = _orthonormalize(q)
             if self.base is None:
                 del self.base
                 self.register_buffer("base", made)
@@ -77,7 +77,7 @@ class _Orthogonal(Module):
         return start.mT if lies else start
 
 
-def _reflections(v: Tensor, n: int, k: int) -> Tensor:
+def _householder_product(v: Tensor, n: int, k: int) -> Tensor:
     """The first columns of the product of reflections; their vectors are 1 on the diagonal."""
     one = creation.eye(n, k, dtype=v.dtype)
     vectors = v + one
@@ -89,7 +89,7 @@ def _reflections(v: Tensor, n: int, k: int) -> Tensor:
     return q
 
 
-def _orthonormal(matrix: Tensor) -> Tensor:
+def _orthonormalize(matrix: Tensor) -> Tensor:
     q, r = linalg.qr(matrix)
     made: Tensor = q * _core.sgn(_core.diagonal(r, 0, -2, -1)).unsqueeze(-2)
     return made
@@ -123,8 +123,10 @@ def orthogonal(
         raise ShapeError(f"orthogonal: {name!r} is {shape}; give a parameter of two axes or more")
     square = weight.shape[-2] == weight.shape[-1] or weight.dtype.kind == "c"
     chosen = orthogonal_map or ("matrix_exp" if square else "householder")
-    if chosen not in _MAPS:
-        raise ArgumentError(f"orthogonal: orthogonal_map={chosen!r}; use one of {', '.join(_MAPS)}")
+    if chosen not in _ORTHOGONAL_MAPS:
+        raise ArgumentError(
+            f"orthogonal: orthogonal_map={chosen!r}; use one of {', '.join(_ORTHOGONAL_MAPS)}"
+        )
     if chosen == "householder" and weight.dtype.kind == "c":
         raise ArgumentError(
             f'orthogonal: orthogonal_map="householder" of {weight.dtype}; use "matrix_exp" or'

@@ -12,17 +12,17 @@ import numpy as np
 
 from ferrograd import _core, linalg
 from ferrograd._core import Tensor
-from ferrograd._tensor.generator import drawn
+from ferrograd._tensor.generator import draw
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError
 from ferrograd.nn._module import Module
 from ferrograd.nn.functional.normalization import normalize
-from ferrograd.nn.layers.convolution import _ConvTranspose
+from ferrograd.nn.layers.convolution import _ConvTransposeNd
 from ferrograd.nn.utils.orthogonal import orthogonal as orthogonal
 from ferrograd.nn.utils.parametrize import register_parametrization, remove_parametrizations
 
 
-def _axis(module: Module, name: str, dim: int) -> int:
+def _find_axis(module: Module, name: str, dim: int) -> int:
     """The axis of our weight that PyTorch calls `dim`."""
     tensor = getattr(module, name, None)
     if not isinstance(tensor, Tensor) or not -tensor.ndim <= dim < tensor.ndim:
@@ -40,7 +40,7 @@ class _WeightNorm(Module):
         super().__init__()
         self.axis = axis
 
-    def _lengths(self, weight: Tensor) -> Tensor:
+    def _compute_norm(self, weight: Tensor) -> Tensor:
         axes = tuple(k for k in range(weight.ndim) if k != self.axis)
         if self.axis is None:
             return linalg.vector_norm(weight)
@@ -48,11 +48,11 @@ class _WeightNorm(Module):
 
     def forward(self, length: Tensor, direction: Tensor) -> Tensor:
         """The direction with these lengths."""
-        return direction * (length / self._lengths(direction))
+        return direction * (length / self._compute_norm(direction))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The lengths and directions of a weight."""
-        return self._lengths(weight), weight
+        return self._compute_norm(weight), weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -66,7 +66,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     >>> [(name, p.shape) for name, p in layer.named_parameters()]
     [('parametrizations.weight.original0', (1, 2)), ('parametrizations.weight.original1', (3, 2))]
     """
-    axis = None if dim is None or dim == -1 else _axis(module, name, dim)
+    axis = None if dim is None or dim == -1 else _find_axis(module, name, dim)
     return register_parametrization(module, name, _WeightNorm(axis), unsafe=True)
 
 
@@ -78,16 +78,16 @@ class _SpectralNorm(Module):
         super().__init__()
         self.iterations, self.axis, self.eps = iterations, axis, eps
         if weight.ndim > 1:
-            matrix = self._matrix(weight.detach())
+            matrix = self._reshape_weight_to_matrix(weight.detach())
             for name, size in zip(("_u", "_v"), matrix.shape, strict=True):
-                start = _core.asarray(_normal(int(size))).astype(weight.dtype)
+                start = _core.asarray(_draw_normal(int(size))).astype(weight.dtype)
                 self.register_buffer(name, normalize(start, dim=0, eps=eps))
-            self._iterate(matrix, 15)
+            self._power_method(matrix, 15)
 
-    def _matrix(self, weight: Tensor) -> Tensor:
+    def _reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
         return _core.moveaxis(weight, self.axis, 0).reshape((weight.shape[self.axis], -1))
 
-    def _iterate(self, matrix: Tensor, times: int) -> None:
+    def _power_method(self, matrix: Tensor, times: int) -> None:
         """Moves both vectors towards those of the largest singular value."""
         with no_grad():
             for _ in range(times):
@@ -98,9 +98,9 @@ class _SpectralNorm(Module):
         """The weight over its largest singular value."""
         if weight.ndim == 1:
             return normalize(weight, dim=0, eps=self.eps)
-        matrix = self._matrix(weight)
+        matrix = self._reshape_weight_to_matrix(weight)
         if self.training:
-            self._iterate(matrix.detach(), self.iterations)
+            self._power_method(matrix.detach(), self.iterations)
         # Copies: later steps change the vectors in place.
         u, v = self._u.clone(), self._v.clone()
         return weight / (u @ (matrix @ v))
@@ -110,8 +110,8 @@ class _SpectralNorm(Module):
         return weight
 
 
-def _normal(size: int) -> Any:
-    return drawn(None, lambda rng: np.asarray(rng.standard_normal(size)))
+def _draw_normal(size: int) -> Any:
+    return draw(None, lambda rng: np.asarray(rng.standard_normal(size)))
 
 
 def spectral_norm(
@@ -137,8 +137,8 @@ def spectral_norm(
             f"spectral_norm: n_power_iterations is {n_power_iterations}; give at least 1"
         )
     if dim is None:
-        dim = 1 if isinstance(module, _ConvTranspose) else 0
-    axis = _axis(module, name, dim)
+        dim = 1 if isinstance(module, _ConvTransposeNd) else 0
+    axis = _find_axis(module, name, dim)
     function = _SpectralNorm(getattr(module, name), n_power_iterations, axis, eps)
     return register_parametrization(module, name, function)
 

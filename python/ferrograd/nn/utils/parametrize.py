@@ -40,16 +40,16 @@ class ParametrizationList(ModuleList):
 
     def forward(self) -> Tensor:
         """The tensor; inside `cached` the one that was computed first."""
-        held = _held
+        held = _cache
         if held is None or _is_recording_program():
-            return self._computed()
+            return self._compute_tensor()
         # The list is kept with its tensor, so its id stays unique.
         key = id(self), is_grad_enabled()
         if key not in held:
-            held[key] = self, self._computed()
+            held[key] = self, self._compute_tensor()
         return held[key][1]
 
-    def _computed(self) -> Tensor:
+    def _compute_tensor(self) -> Tensor:
         given = [getattr(self, name) for name in self._originals]
         first, *others = self._modules.values()
         out: Tensor = first(*given)
@@ -59,20 +59,20 @@ class ParametrizationList(ModuleList):
 
 
 #: The computed tensors inside `cached`, and None outside.
-_held: dict[tuple[int, bool], tuple[ParametrizationList, Tensor]] | None = None
+_cache: dict[tuple[int, bool], tuple[ParametrizationList, Tensor]] | None = None
 
 
-class _Cached:
+class _CachedContext:
     """The context manager of `cached`; scopes nest, and the outermost one clears the cache."""
 
     def __enter__(self) -> None:
-        global _held
-        self.before = _held
-        _held = {} if _held is None else _held
+        global _cache
+        self.before = _cache
+        _cache = {} if _cache is None else _cache
 
     def __exit__(self, *error: object) -> None:
-        global _held
-        _held = self.before
+        global _cache
+        _cache = self.before
 
 
 def cached() -> Any:
@@ -86,7 +86,7 @@ def cached() -> Any:
     ...     print(layer.weight is layer.weight)
     True
     """
-    return _Cached()
+    return _CachedContext()
 
 
 def register_parametrization(
@@ -114,7 +114,7 @@ def register_parametrization(
         held.append(parametrization)
         if not unsafe and tuple(held().shape) != tuple(before.shape):
             del held[len(held) - 1]
-            raise _other_shape(before, tensor_name)
+            raise _make_shape_error(before, tensor_name)
         return module
     tensor = module._parameters.get(tensor_name)
     if tensor is None:
@@ -127,47 +127,47 @@ def register_parametrization(
     with no_grad():
         fits = unsafe or tuple(held().shape) == tuple(tensor.shape)
     if not fits:
-        raise _other_shape(tensor, tensor_name)
+        raise _make_shape_error(tensor, tensor_name)
     if not is_parametrized(module):
         module.parametrizations = ModuleDict()
-        object.__setattr__(module, "__class__", _parametrized(type(module), ()))
+        object.__setattr__(module, "__class__", _make_parametrized_class(type(module), ()))
     del module._parameters[tensor_name]
     module.parametrizations[tensor_name] = held
-    setattr(type(module), tensor_name, property(_reader(tensor_name)))
+    setattr(type(module), tensor_name, property(_make_getter(tensor_name)))
     return module
 
 
-def _parametrized(plain: type, names: Iterable[str]) -> type:
+def _make_parametrized_class(plain: type, names: Iterable[str]) -> type:
     """A class of one module, which computes these tensors."""
-    made = type(f"Parametrized{plain.__name__}", (plain,), {"__reduce_ex__": _reduced})
+    made = type(f"Parametrized{plain.__name__}", (plain,), {"__reduce_ex__": _reduce_module})
     for name in names:
-        setattr(made, name, property(_reader(name)))
+        setattr(made, name, property(_make_getter(name)))
     return made
 
 
-def _reduced(module: Module, protocol: Any) -> Any:
+def _reduce_module(module: Module, protocol: Any) -> Any:
     """For copies and pickles: the class of the module has no name and is made again."""
     plain, names = type(module).__mro__[1], tuple(module.parametrizations._modules)
-    return _restored, (plain, names), dict(module.__dict__)
+    return _rebuild_module, (plain, names), dict(module.__dict__)
 
 
-def _restored(plain: type, names: tuple[str, ...]) -> Any:
-    return object.__new__(_parametrized(plain, names))
+def _rebuild_module(plain: type, names: tuple[str, ...]) -> Any:
+    return object.__new__(_make_parametrized_class(plain, names))
 
 
-def _other_shape(tensor: Tensor, name: str) -> ShapeError:
+def _make_shape_error(tensor: Tensor, name: str) -> ShapeError:
     return ShapeError(
         f"register_parametrization: the result for {name!r} has another shape than"
         f" {tuple(tensor.shape)}; keep it, or pass unsafe=True"
     )
 
 
-def _reader(name: str) -> Any:
-    def read(module: Module) -> Tensor:
+def _make_getter(name: str) -> Any:
+    def get_tensor(module: Module) -> Tensor:
         out: Tensor = module.parametrizations[name]()
         return out
 
-    return read
+    return get_tensor
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError, ShapeError
-from ferrograd.nn.utils.clipping import tensors_of
+from ferrograd.nn.utils.clipping import list_tensors
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -22,7 +22,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     (9,)
     """
     return _core.concatenate(
-        [p.reshape(-1) for p in tensors_of("parameters_to_vector", parameters)]
+        [p.reshape(-1) for p in list_tensors("parameters_to_vector", parameters)]
     )
 
 
@@ -41,7 +41,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise ArgumentTypeError(
             f"vector_to_parameters: the vector is a {type(vec).__name__}; pass a tensor"
         )
-    given = tensors_of("vector_to_parameters", parameters)
+    given = list_tensors("vector_to_parameters", parameters)
     total = sum(int(p.size) for p in given)
     if tuple(vec.shape) != (total,):
         raise ShapeError(

@@ -13,7 +13,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd._tensor.random import rand
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, check_ndim, make_ntuple
 
 
 def fractional_max_pool2d(
@@ -38,7 +38,7 @@ def fractional_max_pool2d(
     (1, 1, 5, 5)
     """
     options = (kernel_size, output_size, output_ratio, return_indices, _random_samples)
-    return _pooled("fractional_max_pool2d", 2, input, *options)
+    return _fractional_max_pool("fractional_max_pool2d", 2, input, *options)
 
 
 def fractional_max_pool3d(
@@ -58,18 +58,18 @@ def fractional_max_pool3d(
     (1, 1, 2, 2, 2)
     """
     options = (kernel_size, output_size, output_ratio, return_indices, _random_samples)
-    return _pooled("fractional_max_pool3d", 3, input, *options)
+    return _fractional_max_pool("fractional_max_pool3d", 3, input, *options)
 
 
-def _pooled(
+def _fractional_max_pool(
     op: str, axes: int, x: Any, kernel: Any, size: Any, ratio: Any, places: bool, samples: Any
 ) -> Any:
-    x = ranked(op, x, (axes + 1, axes + 2), "(N, C, …)")
+    x = check_ndim(op, x, (axes + 1, axes + 2), "(N, C, …)")
     if x.ndim == axes + 1:
-        found = _pooled(op, axes, x[None], kernel, size, ratio, places, samples)
+        found = _fractional_max_pool(op, axes, x[None], kernel, size, ratio, places, samples)
         return (found[0][0], found[1][0]) if places else found[0]
-    spans, windows = [int(n) for n in x.shape[2:]], per_axis(op, "kernel_size", kernel, axes)
-    outs = checked_sizes(op, axes, size, ratio, spans)
+    spans, windows = [int(n) for n in x.shape[2:]], make_ntuple(op, "kernel_size", kernel, axes)
+    outs = compute_output_size(op, axes, size, ratio, spans)
     if any(o < 1 or o + w - 1 > n for o, w, n in zip(outs, windows, spans, strict=True)):
         raise ShapeError(
             f"{op}: {tuple(outs)} windows of {windows} over axes of {tuple(spans)} elements; give"
@@ -85,7 +85,7 @@ def _pooled(
     order = range(axes) if axes == 3 else (1, 0)
     flat = creation.zeros((*rows, *(1,) * (2 * axes)), dtype="int64")
     for axis, (n, o, w, place) in enumerate(zip(spans, outs, windows, order, strict=True)):
-        starts = _starts(drawn[..., place : place + 1], n, o, w)
+        starts = _compute_window_starts(drawn[..., place : place + 1], n, o, w)
         along = starts.unsqueeze(-1) + creation.arange(w)
         shape = [*rows, *(1,) * (2 * axes)]
         shape[2 + axis], shape[2 + axes + axis] = o, w
@@ -100,21 +100,21 @@ def _pooled(
     return out, _core.take_along_axis(flat.reshape(taken.shape), first, -1).squeeze(-1)
 
 
-def checked_sizes(op: str, axes: int, size: Any, ratio: Any, spans: list[int] | None) -> Any:
+def compute_output_size(op: str, axes: int, size: Any, ratio: Any, spans: list[int] | None) -> Any:
     """The numbers of windows, from the output size or from a ratio of the axes."""
     if (size is None) == (ratio is None):
         raise ArgumentError(
             f"{op}: output_size={size!r} and output_ratio={ratio!r}; give one of them"
         )
     if size is not None:
-        return per_axis(op, "output_size", size, axes)
+        return make_ntuple(op, "output_size", size, axes)
     each = list(ratio) if isinstance(ratio, list | tuple) else [ratio] * axes
     if len(each) != axes or not all(0 < r < 1 for r in each):
         raise ArgumentError(f"{op}: output_ratio={ratio!r}; give numbers between 0 and 1")
     return None if spans is None else [math.floor(n * r) for n, r in zip(spans, each, strict=True)]
 
 
-def _starts(sample: Tensor, span: int, count: int, window: int) -> Tensor:
+def _compute_window_starts(sample: Tensor, span: int, count: int, window: int) -> Tensor:
     """The starts of the windows along an axis: (N, C, count); the last one ends with the axis."""
     step = (span - window) / (count - 1) if count > 1 else 0.0
     begun = creation.arange(count, dtype=sample.dtype) + sample

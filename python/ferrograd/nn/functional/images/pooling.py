@@ -15,7 +15,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked, whole
+from ferrograd.nn.functional._arguments import Sizes, check_integer, check_ndim, make_ntuple
 
 
 def avg_pool1d(
@@ -33,10 +33,10 @@ def avg_pool1d(
     [[0.5, 2.5]]
     """
     op = "avg_pool1d"
-    x = ranked(op, x, (2, 3), "(N, C, L)")
-    (size,) = per_axis(op, "kernel_size", kernel_size, 1)
-    (step,) = (size,) if stride is None else per_axis(op, "stride", stride, 1)
-    (width,) = per_axis(op, "padding", padding, 1)
+    x = check_ndim(op, x, (2, 3), "(N, C, L)")
+    (size,) = make_ntuple(op, "kernel_size", kernel_size, 1)
+    (step,) = (size,) if stride is None else make_ntuple(op, "stride", stride, 1)
+    (width,) = make_ntuple(op, "padding", padding, 1)
     lines = _operations.avg_pool2d(
         x.unsqueeze(-2), (1, size), (1, step), (0, width), ceil_mode, count_include_pad
     )
@@ -50,8 +50,8 @@ def adaptive_avg_pool1d(x: Any, output_size: Sizes) -> Tensor:
     >>> fg.nn.functional.adaptive_avg_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()
     [[0.5, 2.5]]
     """
-    x = ranked("adaptive_avg_pool1d", x, (2, 3), "(N, C, L)")
-    (size,) = per_axis("adaptive_avg_pool1d", "output_size", output_size, 1)
+    x = check_ndim("adaptive_avg_pool1d", x, (2, 3), "(N, C, L)")
+    (size,) = make_ntuple("adaptive_avg_pool1d", "output_size", output_size, 1)
     return _operations._adaptive_avg_pool2d(x.unsqueeze(-2), (1, size)).squeeze(-2)
 
 
@@ -86,8 +86,8 @@ def adaptive_max_pool1d(x: Any, output_size: Sizes, return_indices: bool = False
     >>> fg.nn.functional.adaptive_max_pool1d(fg.arange(4.0).reshape(1, 4), 2).tolist()
     [[1.0, 3.0]]
     """
-    x = ranked("adaptive_max_pool1d", x, (2, 3), "(N, C, L)")
-    (size,) = per_axis("adaptive_max_pool1d", "output_size", output_size, 1)
+    x = check_ndim("adaptive_max_pool1d", x, (2, 3), "(N, C, L)")
+    (size,) = make_ntuple("adaptive_max_pool1d", "output_size", output_size, 1)
     out, places = adaptive_max_pool2d(x.unsqueeze(-2), (1, size), return_indices=True)
     return (out.squeeze(-2), places.squeeze(-2)) if return_indices else out.squeeze(-2)
 
@@ -102,8 +102,8 @@ def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) 
     >>> fg.nn.functional.adaptive_max_pool2d(fg.ones(1, 3, 8, 9), (4, None)).shape
     (1, 3, 4, 9)
     """
-    x = ranked("adaptive_max_pool2d", x, (3, 4), "(N, C, H, W)")
-    return _adaptive_max("adaptive_max_pool2d", x, output_size, 2, return_indices)
+    x = check_ndim("adaptive_max_pool2d", x, (3, 4), "(N, C, H, W)")
+    return _adaptive_max_pool("adaptive_max_pool2d", x, output_size, 2, return_indices)
 
 
 def adaptive_max_pool3d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
@@ -113,18 +113,20 @@ def adaptive_max_pool3d(x: Any, output_size: Any, return_indices: bool = False) 
     >>> fg.nn.functional.adaptive_max_pool3d(fg.ones(1, 3, 8, 9, 4), (4, None, 1)).shape
     (1, 3, 4, 9, 1)
     """
-    x = ranked("adaptive_max_pool3d", x, (4, 5), "(N, C, D, H, W)")
-    return _adaptive_max("adaptive_max_pool3d", x, output_size, 3, return_indices)
+    x = check_ndim("adaptive_max_pool3d", x, (4, 5), "(N, C, D, H, W)")
+    return _adaptive_max_pool("adaptive_max_pool3d", x, output_size, 3, return_indices)
 
 
-def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indices: bool) -> Any:
+def _adaptive_max_pool(
+    op: str, x: Tensor, output_size: Any, axes: int, return_indices: bool
+) -> Any:
     if not isinstance(output_size, list | tuple):
         output_size = (output_size,) * axes
     if len(output_size) != axes:
         raise ArgumentError(f"{op}: output_size is {output_size}; give {axes} sizes")
     lead, sizes = tuple(x.shape[:-axes]), [int(n) for n in x.shape[-axes:]]
     counts = [
-        n if count is None else whole(op, "output_size", count)
+        n if count is None else check_integer(op, "output_size", count)
         for n, count in zip(sizes, output_size, strict=True)
     ]
     even = all(0 < count <= n and not n % count for n, count in zip(sizes, counts, strict=True))
@@ -139,7 +141,7 @@ def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indice
     if set(counts) == {1}:
         chosen = _core.argmax(flat.detach(), -1, keepdims=True)
     else:
-        places = _places(sizes, counts)
+        places = _compute_window_indices(sizes, counts)
         within = _core.argmax(flat.detach()[..., places], -1, keepdims=True)
         chosen = _core.take_along_axis(places.reshape((1,) * len(lead) + places.shape), within, -1)
         chosen = chosen.reshape((*lead, math.prod(counts)))
@@ -147,19 +149,19 @@ def _adaptive_max(op: str, x: Tensor, output_size: Any, axes: int, return_indice
     return (out, chosen.reshape(out.shape)) if return_indices else out
 
 
-def _places(sizes: list[int], counts: list[int]) -> np.ndarray:
+def _compute_window_indices(sizes: list[int], counts: list[int]) -> np.ndarray:
     """Places of the elements of each window in the flattened axes: (windows…, elements)."""
     axes = len(sizes)
     places = np.zeros((1,) * (2 * axes), np.int64)
     for axis, (n, count) in enumerate(zip(sizes, counts, strict=True)):
-        parts = _parts(n, count)
+        parts = _split_axis(n, count)
         shape = [1] * (2 * axes)
         shape[axis], shape[axes + axis] = parts.shape
         places = places * n + parts.reshape(shape)
     return np.ascontiguousarray(places.reshape(*counts, -1))
 
 
-def _parts(length: int, count: int) -> np.ndarray:
+def _split_axis(length: int, count: int) -> np.ndarray:
     """The elements of each part; shorter parts repeat their first element."""
     if count < 1:
         raise ArgumentError(f"adaptive_max_pool: an output size of {count}; give at least 1")
@@ -182,9 +184,9 @@ def lp_pool1d(
     >>> fg.nn.functional.lp_pool1d(fg.tensor([[3.0, 4.0]]), 2, 2).tolist()
     [[5.0]]
     """
-    (size,) = per_axis("lp_pool1d", "kernel_size", kernel_size, 1)
+    (size,) = make_ntuple("lp_pool1d", "kernel_size", kernel_size, 1)
     means = avg_pool1d(asarray(x) ** norm_type, size, stride, 0, ceil_mode)
-    return root_of_sums(means, size, norm_type)
+    return compute_p_norm(means, size, norm_type)
 
 
 def lp_pool2d(
@@ -200,11 +202,11 @@ def lp_pool2d(
     >>> fg.nn.functional.lp_pool2d(fg.ones(1, 1, 2, 2), 2, 2).tolist()
     [[[[2.0]]]]
     """
-    kernel = per_axis("lp_pool2d", "kernel_size", kernel_size, 2)
+    kernel = make_ntuple("lp_pool2d", "kernel_size", kernel_size, 2)
     means = _operations.avg_pool2d(asarray(x) ** norm_type, kernel, stride, 0, ceil_mode)
-    return root_of_sums(means, kernel[0] * kernel[1], norm_type)
+    return compute_p_norm(means, kernel[0] * kernel[1], norm_type)
 
 
-def root_of_sums(means: Tensor, size: int, p: float) -> Tensor:
+def compute_p_norm(means: Tensor, size: int, p: float) -> Tensor:
     """The root of sums, 0 where they are not positive."""
     return _core.relu(means * float(size)) ** (1.0 / p)

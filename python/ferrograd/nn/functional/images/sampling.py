@@ -32,14 +32,14 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
             f"affine_grid: maps of shape {tuple(maps.shape)} and a size of {tuple(size)}; give"
             " (N, 2, 3) and (N, C, H, W), or (N, 3, 4) and (N, C, D, H, W)"
         )
-    lines = [_elements(int(n), bool(align_corners)) for n in reversed(size[2:])]
+    lines = [_compute_grid_coordinates(int(n), bool(align_corners)) for n in reversed(size[2:])]
     places = np.meshgrid(*reversed(lines), indexing="ij")[::-1]
     base = np.stack([*places, np.ones_like(places[0])], -1).reshape(-1, axes + 1)
     grid = asarray(base).astype(maps.dtype) @ maps.swapaxes(1, 2)
     return grid.reshape((size[0], *size[2:], axes))
 
 
-def _elements(count: int, corners: bool) -> np.ndarray:
+def _compute_grid_coordinates(count: int, corners: bool) -> np.ndarray:
     """The positions of the elements of an axis, between -1 and 1."""
     if corners:
         return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)

@@ -12,22 +12,22 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd.errors import ShapeError
-from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, check_ndim, make_ntuple
 
 
-def _unpool(
+def _max_unpool(
     axes: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     op = f"max_unpool{axes}d"
-    x, indices = ranked(op, x, (axes + 1, axes + 2), "(N, C, …)"), asarray(indices)
+    x, indices = check_ndim(op, x, (axes + 1, axes + 2), "(N, C, …)"), asarray(indices)
     if tuple(indices.shape) != tuple(x.shape):
         raise ShapeError(
             f"{op}: an input of shape {tuple(x.shape)} and indices of shape"
             f" {tuple(indices.shape)}; give the places that max_pool{axes}d returned"
         )
-    size = per_axis(op, "kernel_size", kernel_size, axes)
-    step = size if stride is None else per_axis(op, "stride", stride, axes)
-    width = per_axis(op, "padding", padding, axes)
+    size = make_ntuple(op, "kernel_size", kernel_size, axes)
+    step = size if stride is None else make_ntuple(op, "stride", stride, axes)
+    width = make_ntuple(op, "padding", padding, axes)
     lead, given = x.shape[:-axes], x.shape[-axes:]
     whole = [
         (int(n) - 1) * s - 2 * p + k for n, s, p, k in zip(given, step, width, size, strict=True)
@@ -67,7 +67,7 @@ def max_unpool1d(
     >>> F.max_unpool1d(x, places, 2).tolist()
     [[0.0, 3.0, 2.0, 0.0]]
     """
-    return _unpool(1, x, indices, kernel_size, stride, padding, output_size)
+    return _max_unpool(1, x, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool2d(
@@ -86,7 +86,7 @@ def max_unpool2d(
     >>> F.max_unpool2d(x, places, 2).shape
     (1, 2, 4, 6)
     """
-    return _unpool(2, x, indices, kernel_size, stride, padding, output_size)
+    return _max_unpool(2, x, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(
@@ -105,4 +105,4 @@ def max_unpool3d(
     >>> F.max_unpool3d(x, places, 2).shape
     (1, 2, 4, 6, 2)
     """
-    return _unpool(3, x, indices, kernel_size, stride, padding, output_size)
+    return _max_unpool(3, x, indices, kernel_size, stride, padding, output_size)

@@ -15,12 +15,12 @@ from ferrograd import _core
 from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import _adaptive_avg_pool2d, interpolate_axis
-from ferrograd.nn.functional._arguments import Sizes, ranked, whole
+from ferrograd.nn.functional._arguments import Sizes, check_integer, check_ndim
 from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
 from ferrograd.nn.functional.images.volumes import adaptive_avg_pool3d
 
 #: Number of axes that a mode interpolates over; None for any.
-_MODES = {
+_MODE_AXES = {
     "nearest": None,
     "nearest-exact": None,
     "linear": 1,
@@ -56,26 +56,28 @@ def interpolate(
     >>> fg.nn.functional.interpolate(x, 3, mode="linear", align_corners=True).tolist()
     [[[0.0, 0.5, 1.0]]]
     """
-    x = ranked("interpolate", x, (3, 4, 5), "(N, C, …)")
+    x = check_ndim("interpolate", x, (3, 4, 5), "(N, C, …)")
     given = list(x.shape[2:])
     _check_mode(mode, len(given), align_corners, antialias)
-    sizes, scales = _sizes(given, size, scale_factor, bool(recompute_scale_factor))
+    sizes, scales = _compute_sizes(given, size, scale_factor, bool(recompute_scale_factor))
     if mode == "area":
-        return _area(x, sizes)
+        return _interpolate_area(x, sizes)
     nearest, floats = mode.startswith("nearest"), x.dtype.kind == "f"
-    for axis in _order(given, sizes):
+    for axis in _sort_axes(given, sizes):
         old, new, scale = given[axis - 2], sizes[axis - 2], scales[axis - 2]
         if nearest and floats:
             x = interpolate_axis(x, axis, new, scale, mode)
         elif nearest:
-            x = _core.index_select(x, axis, _nearest(old, new, scale, mode == "nearest-exact"))
+            x = _core.index_select(
+                x, axis, _compute_nearest_indices(old, new, scale, mode == "nearest-exact")
+            )
         elif old == new and (mode != "bicubic" or antialias):
             continue
         elif antialias:
             step = scale
             if align_corners:
                 step = (old - 1) / (new - 1) if new > 1 else 0.0
-            weights = _means(old, new, step, mode == "bicubic").astype(x.dtype)
+            weights = _compute_antialias_weights(old, new, step, mode == "bicubic").astype(x.dtype)
             x = _core.moveaxis(_core.tensordot(x, weights, ([axis], [1])), -1, axis)
         elif old != new or not (align_corners or scale == 1.0):
             kind = "cubic" if mode == "bicubic" else "linear"
@@ -86,7 +88,7 @@ def interpolate(
 upsample = interpolate
 
 
-def _order(given: list[int], sizes: list[int]) -> list[int]:
+def _sort_axes(given: list[int], sizes: list[int]) -> list[int]:
     """The order of the axes: first those that become smaller, then those that become larger.
 
     Of the latter, the last axis comes first, because its elements are gathered one by one.
@@ -97,13 +99,14 @@ def _order(given: list[int], sizes: list[int]) -> list[int]:
 
 
 def _check_mode(mode: str, axes: int, align_corners: bool | None, antialias: bool) -> None:
-    if mode not in _MODES:
-        raise ArgumentError(f"interpolate: mode={mode!r}; use one of {', '.join(_MODES)}")
-    if _MODES[mode] not in (None, axes):
+    if mode not in _MODE_AXES:
+        raise ArgumentError(f"interpolate: mode={mode!r}; use one of {', '.join(_MODE_AXES)}")
+    if _MODE_AXES[mode] not in (None, axes):
         raise ArgumentError(
-            f"interpolate: mode={mode!r} with {axes} axes behind (N, C); it takes {_MODES[mode]}"
+            f"interpolate: mode={mode!r} with {axes} axes behind (N, C); it takes"
+            f" {_MODE_AXES[mode]}"
         )
-    if _MODES[mode] is None and align_corners is not None:
+    if _MODE_AXES[mode] is None and align_corners is not None:
         raise ArgumentError(f"interpolate: align_corners with mode={mode!r}; leave it out")
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ArgumentError(
@@ -111,7 +114,7 @@ def _check_mode(mode: str, axes: int, align_corners: bool | None, antialias: boo
         )
 
 
-def _sizes(
+def _compute_sizes(
     given: list[int], size: Any, factor: Any, recompute: bool
 ) -> tuple[list[int], list[float]]:
     """The new sizes, and how many elements of the old axis one of the new spans."""
@@ -138,13 +141,13 @@ def _sizes(
     return sizes, [1.0 / f for f in each]
 
 
-def _nearest(old: int, new: int, scale: float, exact: bool) -> np.ndarray:
+def _compute_nearest_indices(old: int, new: int, scale: float, exact: bool) -> np.ndarray:
     # PyTorch computes these positions in single precision, which decides some of them.
     places = np.arange(new, dtype=np.float32) + np.float32(0.5 if exact else 0.0)
     return np.minimum(np.floor(places * np.float32(scale)).astype(np.int64), old - 1)
 
 
-def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
+def _compute_antialias_weights(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
     """Weights (new, old) of the elements around new positions, as wide as the new elements.
 
     Triangles, or cubic convolution with the factor -0.5, cut at the borders; rows sum to 1.
@@ -166,7 +169,7 @@ def _means(old: int, new: int, scale: float, cubic: bool) -> np.ndarray:
     return shares
 
 
-def _area(x: Tensor, sizes: list[int]) -> Tensor:
+def _interpolate_area(x: Tensor, sizes: list[int]) -> Tensor:
     if len(sizes) == 1:
         return adaptive_avg_pool1d(x, sizes)
     return _adaptive_avg_pool2d(x, sizes) if len(sizes) == 2 else adaptive_avg_pool3d(x, sizes)
@@ -179,7 +182,7 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Tensor:
     >>> fg.nn.functional.pixel_shuffle(fg.arange(4.0).reshape(4, 1, 1), 2).tolist()
     [[[0.0, 1.0], [2.0, 3.0]]]
     """
-    x, r = asarray(x), whole("pixel_shuffle", "upscale_factor", upscale_factor)
+    x, r = asarray(x), check_integer("pixel_shuffle", "upscale_factor", upscale_factor)
     if x.ndim < 3 or r < 1 or x.shape[-3] % (r * r):
         raise ShapeError(
             f"pixel_shuffle: an input of shape {tuple(x.shape)} and a factor of {r}; give"
@@ -199,7 +202,7 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Tensor:
     >>> fg.nn.functional.pixel_unshuffle(fg.arange(4.0).reshape(1, 2, 2), 2).reshape(-1).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    x, r = asarray(x), whole("pixel_unshuffle", "downscale_factor", downscale_factor)
+    x, r = asarray(x), check_integer("pixel_unshuffle", "downscale_factor", downscale_factor)
     if x.ndim < 3 or r < 1 or x.shape[-1] % r or x.shape[-2] % r:
         raise ShapeError(
             f"pixel_unshuffle: an input of shape {tuple(x.shape)} and a factor of {r}; give"
@@ -219,7 +222,7 @@ def channel_shuffle(x: Any, groups: int) -> Tensor:
     >>> fg.nn.functional.channel_shuffle(fg.arange(4.0).reshape(1, 4), 2).tolist()
     [[0.0, 2.0, 1.0, 3.0]]
     """
-    x, groups = asarray(x), whole("channel_shuffle", "groups", groups)
+    x, groups = asarray(x), check_integer("channel_shuffle", "groups", groups)
     if x.ndim < 2 or x.shape[1] % groups:
         raise ShapeError(
             f"channel_shuffle: an input of shape {tuple(x.shape)} and {groups} groups; give"

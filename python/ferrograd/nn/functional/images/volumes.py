@@ -13,20 +13,20 @@ from ferrograd._core import Tensor, asarray
 from ferrograd._tensor import creation
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations
-from ferrograd.nn.functional._arguments import Sizes, per_axis, ranked
+from ferrograd.nn.functional._arguments import Sizes, check_ndim, make_ntuple
 from ferrograd.nn.functional.convolution import conv_transpose1d
-from ferrograd.nn.functional.images.pooling import root_of_sums
+from ferrograd.nn.functional.images.pooling import compute_p_norm
 
-_VOLUMES = "(N, C, D, H, W)"
+_VOLUME_SHAPE = "(N, C, D, H, W)"
 
 
-def _lines(x: Tensor) -> Tensor:
+def _flatten_planes(x: Tensor) -> Tensor:
     """(…, D, H, W) as images (…, D, H W) of one column for each element of a plane."""
     return x.reshape((*x.shape[:-2], x.shape[-2] * x.shape[-1]))
 
 
-def _options(op: str, **given: Any) -> list[tuple[int, ...]]:
-    return [per_axis(op, name, value, 3) for name, value in given.items()]
+def _parse_options(op: str, **given: Any) -> list[tuple[int, ...]]:
+    return [make_ntuple(op, name, value, 3) for name, value in given.items()]
 
 
 def max_pool3d(
@@ -48,9 +48,9 @@ def max_pool3d(
     [[[[[7.0]]]]]
     """
     op = "max_pool3d"
-    x = ranked(op, x, (4, 5), _VOLUMES)
+    x = check_ndim(op, x, (4, 5), _VOLUME_SHAPE)
     stride = kernel_size if stride is None else stride
-    size, step, width, gap = _options(
+    size, step, width, gap = _parse_options(
         op, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation
     )
     planes = x.reshape((-1, *x.shape[-3:]))
@@ -58,13 +58,13 @@ def max_pool3d(
         planes, size[1:], step[1:], width[1:], gap[1:], ceil_mode, True
     )
     along = (size[0], 1), (step[0], 1), (width[0], 0), (gap[0], 1)
-    out, first = _operations.max_pool2d(_lines(flat), *along, ceil_mode, True)
+    out, first = _operations.max_pool2d(_flatten_planes(flat), *along, ceil_mode, True)
     shape = (*x.shape[:-3], out.shape[-2], *flat.shape[-2:])
     if not return_indices:
         return out.reshape(shape)
     columns = int(out.shape[-1])
     plane = first // columns
-    place = _core.take_along_axis(_lines(within), plane, -2)
+    place = _core.take_along_axis(_flatten_planes(within), plane, -2)
     places = plane * int(x.shape[-2] * x.shape[-1]) + place
     return out.reshape(shape), places.reshape(shape)
 
@@ -90,9 +90,9 @@ def avg_pool3d(
     op = "avg_pool3d"
     if divisor_override == 0:
         raise ArgumentError(f"{op}: divisor_override=0; give another number")
-    x = ranked(op, x, (4, 5), _VOLUMES)
+    x = check_ndim(op, x, (4, 5), _VOLUME_SHAPE)
     stride = kernel_size if stride is None else stride
-    size, step, width = _options(op, kernel_size=kernel_size, stride=stride, padding=padding)
+    size, step, width = _parse_options(op, kernel_size=kernel_size, stride=stride, padding=padding)
     planes = x.reshape((-1, *x.shape[-3:]))
     # With `divisor_override`, each pass is a sum.
     own = None if divisor_override is None else 1.0
@@ -100,7 +100,7 @@ def avg_pool3d(
         planes, size[1:], step[1:], width[1:], ceil_mode, count_include_pad, own
     )
     along = (size[0], 1), (step[0], 1), (width[0], 0)
-    out = _operations.avg_pool2d(_lines(flat), *along, ceil_mode, count_include_pad, own)
+    out = _operations.avg_pool2d(_flatten_planes(flat), *along, ceil_mode, count_include_pad, own)
     out = out.reshape((*x.shape[:-3], out.shape[-2], *flat.shape[-2:]))
     return out if divisor_override is None else out / float(divisor_override)
 
@@ -115,13 +115,13 @@ def adaptive_avg_pool3d(x: Any, output_size: Any) -> Tensor:
     (1, 2, 2, 6, 1)
     """
     op = "adaptive_avg_pool3d"
-    x = ranked(op, x, (4, 5), _VOLUMES)
+    x = check_ndim(op, x, (4, 5), _VOLUME_SHAPE)
     if isinstance(output_size, list | tuple) and None in output_size:
         sizes = zip(output_size, x.shape[-3:], strict=True)
         output_size = tuple(int(n) if part is None else part for part, n in sizes)
-    depth, *rest = per_axis(op, "output_size", output_size, 3)
+    depth, *rest = make_ntuple(op, "output_size", output_size, 3)
     flat = _operations._adaptive_avg_pool2d(x.reshape((-1, *x.shape[-3:])), tuple(rest))
-    lines = _lines(flat)
+    lines = _flatten_planes(flat)
     out = _operations._adaptive_avg_pool2d(lines, (depth, int(lines.shape[-1])))
     return out.reshape((*x.shape[:-3], depth, *flat.shape[-2:]))
 
@@ -139,9 +139,9 @@ def lp_pool3d(
     >>> fg.nn.functional.lp_pool3d(fg.ones(1, 1, 2, 2, 1), 2, (2, 2, 1)).tolist()
     [[[[[2.0]]]]]
     """
-    kernel = per_axis("lp_pool3d", "kernel_size", kernel_size, 3)
+    kernel = make_ntuple("lp_pool3d", "kernel_size", kernel_size, 3)
     means = avg_pool3d(asarray(x) ** norm_type, kernel, stride, 0, ceil_mode)
-    return root_of_sums(means, kernel[0] * kernel[1] * kernel[2], norm_type)
+    return compute_p_norm(means, kernel[0] * kernel[1] * kernel[2], norm_type)
 
 
 def conv_transpose3d(
@@ -166,7 +166,7 @@ def conv_transpose3d(
     (1, 4, 6, 6, 6)
     """
     op = "conv_transpose3d"
-    x, weight = ranked(op, x, (4, 5), _VOLUMES), asarray(weight)
+    x, weight = check_ndim(op, x, (4, 5), _VOLUME_SHAPE), asarray(weight)
     if x.ndim == 4:
         found = conv_transpose3d(
             x[None], weight, bias, stride, padding, output_padding, groups, dilation
@@ -177,7 +177,7 @@ def conv_transpose3d(
             f"{op}: the weight has shape {tuple(weight.shape)}; it needs 5 axes,"
             " [in, out / groups, kd, kh, kw]"
         )
-    step, width, more, gap = _options(
+    step, width, more, gap = _parse_options(
         op, stride=stride, padding=padding, output_padding=output_padding, dilation=dilation
     )
     n, channels, depth, *plane = (int(size) for size in x.shape)

@@ -19,12 +19,12 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._arguments import flags, given, whole
+from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
 from ferrograd.nn.functional.attention import (
-    checked_causal,
-    heads_attention,
+    check_is_causal,
     join_heads,
-    merged_mask,
+    merge_masks,
+    multi_head_attention,
     split_heads,
 )
 from ferrograd.nn.layers.linear import Linear
@@ -67,21 +67,21 @@ class MultiheadAttention(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        embed_dim = whole("MultiheadAttention", "embed_dim", embed_dim)
-        num_heads = whole("MultiheadAttention", "num_heads", num_heads)
+        embed_dim = check_integer("MultiheadAttention", "embed_dim", embed_dim)
+        num_heads = check_integer("MultiheadAttention", "num_heads", num_heads)
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(
                 f"MultiheadAttention: embed_dim is {embed_dim} and num_heads {num_heads}; give a"
                 " multiple of the heads"
             )
         order = {"batch_first": batch_first, "add_bias_kv": add_bias_kv}
-        flags("MultiheadAttention", bias=bias, add_zero_attn=add_zero_attn, **order)
+        check_flags("MultiheadAttention", bias=bias, add_zero_attn=add_zero_attn, **order)
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
         self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
         self.head_dim = embed_dim // num_heads
-        self._draw_projections(embed_dim, dtype, generator)
+        self._init_projections(embed_dim, dtype, generator)
         self.in_proj_bias = init.fresh((3 * embed_dim,), 0.0, dtype, generator) if bias else None
         self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype, generator=generator)
         if self.out_proj.bias is not None:
@@ -95,20 +95,20 @@ class MultiheadAttention(Module):
                 for _ in range(2)
             )
 
-    def _draw_projections(self, size: int, dtype: Any, generator: Any) -> None:
+    def _init_projections(self, size: int, dtype: Any, generator: Any) -> None:
         """The input projections: one weight if all sizes are equal, else three."""
 
-        def fresh(rows: int, columns: int) -> Parameter:
+        def make_parameter(rows: int, columns: int) -> Parameter:
             bound = math.sqrt(6.0 / (rows + columns))
             return init.fresh((rows, columns), bound, dtype, generator)
 
         self.in_proj_weight = None
         if self.kdim == self.vdim == size:
-            self.in_proj_weight = fresh(3 * size, size)
+            self.in_proj_weight = make_parameter(3 * size, size)
         else:
-            self.q_proj_weight = fresh(size, size)
-            self.k_proj_weight = fresh(size, self.kdim)
-            self.v_proj_weight = fresh(size, self.vdim)
+            self.q_proj_weight = make_parameter(size, size)
+            self.k_proj_weight = make_parameter(size, self.kdim)
+            self.v_proj_weight = make_parameter(size, self.vdim)
 
     def forward(
         self,
@@ -122,22 +122,26 @@ class MultiheadAttention(Module):
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
         """The attention, and its weights if they are needed."""
-        checked_causal("MultiheadAttention", attn_mask, is_causal)
+        check_is_causal("MultiheadAttention", attn_mask, is_causal)
         same = query is key, key is value
-        query = given("MultiheadAttention", query, "query")
-        key = query if same[0] else given("MultiheadAttention", key, "key")
-        value = key if same[1] else given("MultiheadAttention", value, "value")
-        self._check(query, key, value)
+        query = convert_argument("MultiheadAttention", query, "query")
+        key = query if same[0] else convert_argument("MultiheadAttention", key, "key")
+        value = key if same[1] else convert_argument("MultiheadAttention", value, "value")
+        self._check_shapes(query, key, value)
         batched = query.ndim == 3
-        q, k, v = self._projected(query, key, value, batched)
-        k, v, more = self._with_more(k, v)
+        q, k, v = self._project_inputs(query, key, value, batched)
+        k, v, more = self._append_extra_keys(k, v)
         rows = int(q.shape[0])
-        mask = merged_mask(
-            _wider(attn_mask, more), _wider(key_padding_mask, more), rows, self.num_heads, q.dtype
+        mask = merge_masks(
+            _pad_mask(attn_mask, more),
+            _pad_mask(key_padding_mask, more),
+            rows,
+            self.num_heads,
+            q.dtype,
         )
         dropped = self.dropout if self.training else 0.0
         heads = [split_heads(x, self.num_heads) for x in (q, k, v)]
-        out, weights = heads_attention(
+        out, weights = multi_head_attention(
             heads[0], heads[1], heads[2], mask, False, dropped, need_weights
         )
         result: Tensor = self.out_proj(join_heads(out))
@@ -147,7 +151,7 @@ class MultiheadAttention(Module):
             return result[0], None if weights is None else weights[0]
         return result if self.batch_first else result.swapaxes(0, 1), weights
 
-    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+    def _check_shapes(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         sizes = (self.embed_dim, self.kdim, self.vdim)
         three = (query, key, value)
         ranks = {x.ndim for x in three}
@@ -159,7 +163,7 @@ class MultiheadAttention(Module):
                 " many values as keys"
             )
 
-    def _projected(
+    def _project_inputs(
         self, query: Tensor, key: Tensor, value: Tensor, batched: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Projected queries, keys and values (N, L, E); one product if they are one tensor."""
@@ -190,7 +194,7 @@ class MultiheadAttention(Module):
         q, k, v = (F.linear(x, w.T, b) for x, w, b in zip(three, weights, biases, strict=True))
         return q, k, v
 
-    def _with_more(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
+    def _append_extra_keys(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
         """Keys and values with those that the options add, and their number."""
         more = 0
         shape = (int(k.shape[0]), 1, self.embed_dim)
@@ -209,7 +213,7 @@ class MultiheadAttention(Module):
         return f"{self.embed_dim}, num_heads={self.num_heads}, batch_first={self.batch_first}"
 
 
-def _wider(mask: Any, more: int) -> Any:
+def _pad_mask(mask: Any, more: int) -> Any:
     """A mask that shows the added keys."""
     if mask is None or not more:
         return mask

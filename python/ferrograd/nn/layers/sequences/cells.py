@@ -20,8 +20,8 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import _operations, init
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
-from ferrograd.nn.functional._arguments import flags, given, whole
-from ferrograd.nn.layers.function import Drawn
+from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
+from ferrograd.nn.layers.function import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -32,24 +32,24 @@ States = tuple[Tensor, ...]
 Step = Callable[[Tensor, States, Tensor, Tensor | None], States]
 
 #: Gates of each kind of layer.
-GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
+NUM_GATES = {"RNN": 1, "LSTM": 4, "GRU": 3}
 
 
-def _plain(activation: Callable[[Tensor], Tensor]) -> Step:
+def _make_rnn_step(activation: Callable[[Tensor], Tensor]) -> Step:
     def step(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
         return (activation(x + linear(states[0], weight, bias)),)
 
     return step
 
 
-def _lstm(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+def _lstm_step(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
     h, c = states
     i, f, g, o = _core.split(x + linear(h, weight, bias), 4, -1)
     c = _core.addcmul(sigmoid(f) * c, sigmoid(i), tanh(g))
     return sigmoid(o) * tanh(c), c
 
 
-def _gru(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+def _gru_step(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
     (h,) = states
     x_r, x_z, x_n = _core.split(x, 3, -1)
     h_r, h_z, h_n = _core.split(linear(h, weight, bias), 3, -1)
@@ -58,19 +58,19 @@ def _gru(x: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> Stat
 
 
 STEPS: dict[str, Step] = {
-    "RNN_TANH": _plain(tanh),
-    "RNN_RELU": _plain(_core.relu),
-    "LSTM": _lstm,
-    "GRU": _gru,
+    "RNN_TANH": _make_rnn_step(tanh),
+    "RNN_RELU": _make_rnn_step(_core.relu),
+    "LSTM": _lstm_step,
+    "GRU": _gru_step,
 }
 
 
 Weights = tuple[Tensor, Tensor, Tensor | None, Tensor | None]
-#: `whole(input, states, weights and biases of input and state, reverse)`: outputs, last states.
-Whole = Callable[[Tensor, States, Weights, bool], tuple[Tensor, States]]
+#: Maps (input, states, weights and biases of input and state, reverse) to outputs and last states.
+SequenceFunction = Callable[[Tensor, States, Weights, bool], tuple[Tensor, States]]
 
 
-def _whole_lstm(
+def _run_lstm_sequence(
     x: Tensor, states: States, weights: Weights, reverse: bool
 ) -> tuple[Tensor, States]:
     projection, weight, first, _ = weights
@@ -81,7 +81,9 @@ def _whole_lstm(
     return out, (out[last], cells[last])
 
 
-def _whole_gru(x: Tensor, states: States, weights: Weights, reverse: bool) -> tuple[Tensor, States]:
+def _run_gru_sequence(
+    x: Tensor, states: States, weights: Weights, reverse: bool
+) -> tuple[Tensor, States]:
     projection, weight, first, bias = weights
     (h,) = states
     size = int(h.shape[-1])
@@ -96,10 +98,13 @@ def _whole_gru(x: Tensor, states: States, weights: Weights, reverse: bool) -> tu
 
 
 #: All steps at once, where a kind has an operation for them.
-WHOLE: dict[str, Whole] = {"LSTM": _whole_lstm, "GRU": _whole_gru}
+SEQUENCE_FUNCTIONS: dict[str, SequenceFunction] = {
+    "LSTM": _run_lstm_sequence,
+    "GRU": _run_gru_sequence,
+}
 
 
-class _Cell(Drawn):
+class _RNNCellBase(ResettableModule):
     kind: ClassVar[str]
     bias_ih: Parameter | None
     bias_hh: Parameter | None
@@ -115,18 +120,18 @@ class _Cell(Drawn):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        input_size = whole(type(self).__name__, "input_size", input_size, 0)
-        hidden_size = whole(type(self).__name__, "hidden_size", hidden_size)
-        flags(type(self).__name__, bias=bias)
+        input_size = check_integer(type(self).__name__, "input_size", input_size, 0)
+        hidden_size = check_integer(type(self).__name__, "hidden_size", hidden_size)
+        check_flags(type(self).__name__, bias=bias)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows, bound = GATES[self.kind] * hidden_size, 1.0 / math.sqrt(hidden_size)
+        rows, bound = NUM_GATES[self.kind] * hidden_size, 1.0 / math.sqrt(hidden_size)
         self.weight_ih = init.fresh((rows, input_size), bound, dtype, generator)
         self.weight_hh = init.fresh((rows, hidden_size), bound, dtype, generator)
         self.bias_ih = init.fresh((rows,), bound, dtype, generator) if bias else None
         self.bias_hh = init.fresh((rows,), bound, dtype, generator) if bias else None
 
-    def _step(self, input: Tensor, states: Any, name: str, count: int) -> States:
-        input = given(type(self).__name__, input)
+    def _run_step(self, input: Tensor, states: Any, name: str, count: int) -> States:
+        input = convert_argument(type(self).__name__, input)
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(
                 f"{type(self).__name__}: an input of shape {tuple(input.shape)}; give"
@@ -135,7 +140,7 @@ class _Cell(Drawn):
         shape = (*input.shape[:-1], self.hidden_size)
         if states is None:
             states = (creation.zeros(shape, dtype=input.dtype),) * count
-        states = tuple(given(type(self).__name__, state, "hx") for state in states)
+        states = tuple(convert_argument(type(self).__name__, state, "hx") for state in states)
         if len(states) != count or any(tuple(state.shape) != shape for state in states):
             shapes = ", ".join(str(tuple(state.shape)) for state in states)
             raise ShapeError(
@@ -150,7 +155,7 @@ class _Cell(Drawn):
         return f"{self.input_size}, {self.hidden_size}, bias={self.bias}"
 
 
-class RNNCell(_Cell):
+class RNNCell(_RNNCellBase):
     """`h' = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or relu with `nonlinearity="relu"`.
 
     Shapes: x (N, in) or (in), h and the result (N, hidden) or (hidden); h is zero if left out.
@@ -178,10 +183,10 @@ class RNNCell(_Cell):
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next state."""
         states = None if hx is None else (hx,)
-        return self._step(input, states, f"RNN_{self.nonlinearity.upper()}", 1)[0]
+        return self._run_step(input, states, f"RNN_{self.nonlinearity.upper()}", 1)[0]
 
 
-class LSTMCell(_Cell):
+class LSTMCell(_RNNCellBase):
     """`c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`; i, f, g, o are linear in x and h.
 
     Shapes: x (N, in) or (in); (h, c) and the result are pairs of (N, hidden) or (hidden).
@@ -199,11 +204,11 @@ class LSTMCell(_Cell):
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
         """The next pair of states."""
-        h, c = self._step(input, hx, "LSTM", 2)
+        h, c = self._run_step(input, hx, "LSTM", 2)
         return h, c
 
 
-class GRUCell(_Cell):
+class GRUCell(_RNNCellBase):
     """`h' = (1 - z) n + z h` with `n = tanh(W x + b + r (U h + d))`; gates r and z are sigmoids.
 
     Shapes: x (N, in) or (in), h and the result (N, hidden) or (hidden). Source: arXiv:1406.1078.
@@ -217,4 +222,4 @@ class GRUCell(_Cell):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The next state."""
-        return self._step(input, None if hx is None else (hx,), "GRU", 1)[0]
+        return self._run_step(input, None if hx is None else (hx,), "GRU", 1)[0]

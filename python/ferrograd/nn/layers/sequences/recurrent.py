@@ -17,17 +17,17 @@ from ferrograd._tensor import creation
 from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
-from ferrograd.nn.functional._arguments import flags, given, whole
+from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
 from ferrograd.nn.layers.container import MOST_LAYERS
-from ferrograd.nn.layers.function import Drawn
-from ferrograd.nn.layers.sequences.cells import GATES, STEPS, WHOLE, States
+from ferrograd.nn.layers.function import ResettableModule
+from ferrograd.nn.layers.sequences.cells import NUM_GATES, SEQUENCE_FUNCTIONS, STEPS, States
 from ferrograd.nn.utils.rnn import PackedSequence
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-class _Recurrent(Drawn):
+class _RNNBase(ResettableModule):
     kind: ClassVar[str]
     #: States of a layer: h, or h and c.
     count: ClassVar[int] = 1
@@ -49,13 +49,13 @@ class _Recurrent(Drawn):
     ) -> None:
         super().__init__(name)
         op = type(self).__name__
-        input_size = whole(op, "input_size", input_size, 0)
-        hidden_size = whole(op, "hidden_size", hidden_size)
+        input_size = check_integer(op, "input_size", input_size, 0)
+        hidden_size = check_integer(op, "hidden_size", hidden_size)
         num_layers, proj_size = (
-            whole(op, "num_layers", num_layers),
-            whole(op, "proj_size", proj_size, 0),
+            check_integer(op, "num_layers", num_layers),
+            check_integer(op, "proj_size", proj_size, 0),
         )
-        flags(op, bias=bias, batch_first=batch_first, bidirectional=bidirectional)
+        check_flags(op, bias=bias, batch_first=batch_first, bidirectional=bidirectional)
         if num_layers > MOST_LAYERS:
             raise ArgumentError(f"{op}: num_layers is {num_layers}; give at most {MOST_LAYERS}")
         if not 0.0 <= dropout <= 1.0:
@@ -71,25 +71,27 @@ class _Recurrent(Drawn):
             self._add_layer(layer, dtype, generator)
 
     @property
-    def _directions(self) -> int:
+    def _num_directions(self) -> int:
         return 2 if self.bidirectional else 1
 
     def _add_layer(
         self, layer: int, dtype: Any, generator: Generator | np.random.Generator | None
     ) -> None:
         """The parameters of both directions of a layer."""
-        bound, rows = 1.0 / math.sqrt(self.hidden_size), GATES[self.kind] * self.hidden_size
+        bound, rows = 1.0 / math.sqrt(self.hidden_size), NUM_GATES[self.kind] * self.hidden_size
         size = self.proj_size or self.hidden_size
-        inputs = self.input_size if layer == 0 else size * self._directions
+        inputs = self.input_size if layer == 0 else size * self._num_directions
         shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, size)}
         if self.bias:
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}  # type: ignore[dict-item]
         if self.proj_size:
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
-        for direction in range(self._directions):
+        for direction in range(self._num_directions):
             for what, shape in shapes.items():
                 setattr(
-                    self, _name(what, layer, direction), init.fresh(shape, bound, dtype, generator)
+                    self,
+                    _format_parameter_name(what, layer, direction),
+                    init.fresh(shape, bound, dtype, generator),
                 )
 
     def flatten_parameters(self) -> None:
@@ -101,7 +103,7 @@ class _Recurrent(Drawn):
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The outputs of the last layer at all times, and the last states of all layers."""
         packed = input if isinstance(input, PackedSequence) else None
-        x = given(type(self).__name__, input) if packed is None else packed.data
+        x = convert_argument(type(self).__name__, input) if packed is None else packed.data
         batched = packed is not None or x.ndim == 3
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(
@@ -119,14 +121,14 @@ class _Recurrent(Drawn):
                 " at least one"
             )
         mask = None if packed is None else packed.mask.unsqueeze(-1)
-        states = self._states(x, hx, batched)
+        states = self._prepare_states(x, hx, batched)
         last: list[States] = []
         for layer in range(self.num_layers):
             parts = []
-            for direction in range(self._directions):
-                place = layer * self._directions + direction
+            for direction in range(self._num_directions):
+                place = layer * self._num_directions + direction
                 first = tuple(s[place] for s in states)
-                out, end = self._run(x, first, layer, direction, mask)
+                out, end = self._run_layer(x, first, layer, direction, mask)
                 parts.append(out)
                 last.append(end)
             x = parts[0] if len(parts) == 1 else _core.concatenate(parts, -1)
@@ -140,13 +142,13 @@ class _Recurrent(Drawn):
         result = x if packed is None else PackedSequence(x, packed.lengths)
         return result, (ends if self.count == 2 else ends[0])
 
-    def _states(self, x: Tensor, hx: Any, batched: bool) -> States:
+    def _prepare_states(self, x: Tensor, hx: Any, batched: bool) -> States:
         """The first states, (layers directions, N, size) each."""
         sizes = [self.proj_size or self.hidden_size, self.hidden_size][: self.count]
-        shapes = [(self.num_layers * self._directions, int(x.shape[1]), size) for size in sizes]
+        shapes = [(self.num_layers * self._num_directions, int(x.shape[1]), size) for size in sizes]
         if hx is None:
             return tuple(creation.zeros(shape, dtype=x.dtype) for shape in shapes)
-        hidden = _pair(type(self).__name__, hx) if self.count == 2 else (hx,)
+        hidden = _check_lstm_states(type(self).__name__, hx) if self.count == 2 else (hx,)
         if not batched:
             hidden = tuple(s.unsqueeze(1) for s in hidden)
         for state, shape in zip(hidden, shapes, strict=True):
@@ -158,25 +160,32 @@ class _Recurrent(Drawn):
                 )
         return hidden
 
-    def _run(
+    def _run_layer(
         self, x: Tensor, states: States, layer: int, direction: int, mask: Tensor | None
     ) -> tuple[Tensor, States]:
         """One layer in one direction: its outputs in the order of time, its last states."""
 
-        def parameter(what: str) -> Any:
-            return getattr(self, _name(what, layer, direction))
+        def get_parameter(what: str) -> Any:
+            return getattr(self, _format_parameter_name(what, layer, direction))
 
-        weight, projection, first, bias = parameter("weight_hh"), parameter("weight_ih"), None, None
+        weight, projection, first, bias = (
+            get_parameter("weight_hh"),
+            get_parameter("weight_ih"),
+            None,
+            None,
+        )
         if self.bias:
-            first, bias = parameter("bias_ih"), parameter("bias_hh")
+            first, bias = get_parameter("bias_ih"), get_parameter("bias_hh")
             if self.kind != "GRU":
                 # Both are added to the same gates, so once for all times is enough.
                 first, bias = first + bias, None
         whole = mask is None and not self.proj_size and x.dtype.kind == "f" and len(x) > 0
-        if whole and self.kind in WHOLE:
-            return WHOLE[self.kind](x, states, (projection, weight, first, bias), bool(direction))
+        if whole and self.kind in SEQUENCE_FUNCTIONS:
+            return SEQUENCE_FUNCTIONS[self.kind](
+                x, states, (projection, weight, first, bias), bool(direction)
+            )
         step, weight = STEPS[self._step_name()], weight.T
-        shrink = parameter("weight_hr").T if self.proj_size else None
+        shrink = get_parameter("weight_hr").T if self.proj_size else None
         # One node for the rows of all times: a subscript for each would add up T whole gradients.
         inputs = _core.unbind(F.linear(x, projection.T, first))
         times = range(int(x.shape[0]))
@@ -211,7 +220,7 @@ class _Recurrent(Drawn):
         return ", ".join(parts)
 
 
-def _pair(op: str, hx: Any) -> States:
+def _check_lstm_states(op: str, hx: Any) -> States:
     """The first states (h, c) of an LSTM."""
     if isinstance(hx, Tensor) or len(hx) != 2:
         kind = "one tensor" if isinstance(hx, Tensor) else f"{len(hx)} states"
@@ -219,11 +228,11 @@ def _pair(op: str, hx: Any) -> States:
     return tuple(hx)
 
 
-def _name(what: str, layer: int, direction: int) -> str:
+def _format_parameter_name(what: str, layer: int, direction: int) -> str:
     return f"{what}_l{layer}{'_reverse' if direction else ''}"
 
 
-class RNN(_Recurrent):
+class RNN(_RNNBase):
     """`h_t = tanh(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)`, or relu with `nonlinearity="relu"`.
 
     Shapes: x (T, N, in), (N, T, in) with `batch_first`, (T, in), or a `PackedSequence`; h_0
@@ -268,7 +277,7 @@ class RNN(_Recurrent):
         return f"RNN_{self.nonlinearity.upper()}"
 
 
-class LSTM(_Recurrent):
+class LSTM(_RNNBase):
     """Long short-term memory: the steps of `LSTMCell` over time; states are pairs (h, c).
 
     Shapes as `RNN`; with `proj_size`, h and the outputs have that size. Source: Hochreiter and
@@ -284,7 +293,7 @@ class LSTM(_Recurrent):
     count = 2
 
 
-class GRU(_Recurrent):
+class GRU(_RNNBase):
     """Gated recurrent units: the steps of `GRUCell` over time. Shapes as `RNN`.
 
     Source: Cho et al., arXiv:1406.1078.

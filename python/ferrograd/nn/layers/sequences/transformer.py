@@ -18,7 +18,7 @@ from ferrograd._core import Tensor, get_default_dtype
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._module import Module
-from ferrograd.nn.functional._arguments import flags
+from ferrograd.nn.functional._arguments import check_flags
 from ferrograd.nn.layers.container import MOST_LAYERS, ModuleList
 from ferrograd.nn.layers.dropout import Dropout
 from ferrograd.nn.layers.linear import Linear
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Function = Callable[[Tensor], Tensor]
 
 
-def _copies(op: str, layer: Module, num_layers: int) -> ModuleList:
+def _get_clones(op: str, layer: Module, num_layers: int) -> ModuleList:
     """The layer, `num_layers` times."""
     count = operator.index(num_layers)
     if not 0 <= count <= MOST_LAYERS:
@@ -39,7 +39,7 @@ def _copies(op: str, layer: Module, num_layers: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
-def _function(activation: str | Function) -> Function:
+def _get_activation_fn(activation: str | Function) -> Function:
     """The function of a name."""
     if isinstance(activation, str):
         if activation not in ("relu", "gelu"):
@@ -48,12 +48,12 @@ def _function(activation: str | Function) -> Function:
     return activation
 
 
-class _Layer(Module):
+class _TransformerLayer(Module):
     """Base of encoder and decoder layers: the two linear layers."""
 
     norm_first: bool
 
-    def _add_network(
+    def _add_feed_forward(
         self,
         d_model: int,
         dim_feedforward: int,
@@ -65,19 +65,19 @@ class _Layer(Module):
         self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
-        self.activation = _function(activation)
+        self.activation = _get_activation_fn(activation)
 
-    def _network(self, x: Tensor, last: Module) -> Tensor:
+    def _feed_forward(self, x: Tensor, last: Module) -> Tensor:
         out: Tensor = last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
         return out
 
-    def _around(self, x: Tensor, norm: Module, block: Function) -> Tensor:
+    def _apply_residual(self, x: Tensor, norm: Module, block: Function) -> Tensor:
         """A block with a residual connection, with its norm before or after."""
         out: Tensor = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return out
 
 
-class TransformerEncoderLayer(_Layer):
+class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and two linear layers, each with a residual connection and a norm.
 
     Shapes: (L, N, d_model), (N, L, d_model) with `batch_first`, or (L, d_model); kept. `activation`
@@ -108,8 +108,8 @@ class TransformerEncoderLayer(_Layer):
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype
         )
-        self._add_network(d_model, dim_feedforward, dropout, activation, bias, dtype)
-        flags(type(self).__name__, norm_first=norm_first)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, activation, bias, dtype)
+        check_flags(type(self).__name__, norm_first=norm_first)
         self.norm_first = norm_first
         self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
         self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
@@ -124,16 +124,16 @@ class TransformerEncoderLayer(_Layer):
     ) -> Tensor:
         """The layer; masks as `MultiheadAttention` takes them."""
 
-        def attend(x: Tensor) -> Tensor:
+        def attend_self(x: Tensor) -> Tensor:
             options = (src_key_padding_mask, False, src_mask, True, is_causal)
             out: Tensor = self.dropout1(self.self_attn(x, x, x, *options)[0])
             return out
 
-        x = self._around(src, self.norm1, attend)
-        return self._around(x, self.norm2, lambda y: self._network(y, self.dropout2))
+        x = self._apply_residual(src, self.norm1, attend_self)
+        return self._apply_residual(x, self.norm2, lambda y: self._feed_forward(y, self.dropout2))
 
 
-class TransformerDecoderLayer(_Layer):
+class TransformerDecoderLayer(_TransformerLayer):
     """Self-attention, attention to a memory, two linear layers; residual connections and norms.
 
     Shapes as `TransformerEncoderLayer`; the memory is (S, N, d_model).
@@ -164,8 +164,8 @@ class TransformerDecoderLayer(_Layer):
             MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
             for _ in range(2)
         )
-        self._add_network(d_model, dim_feedforward, dropout, activation, bias, dtype)
-        flags(type(self).__name__, norm_first=norm_first)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, activation, bias, dtype)
+        check_flags(type(self).__name__, norm_first=norm_first)
         self.norm_first = norm_first
         self.norm1, self.norm2, self.norm3 = (
             LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype) for _ in range(3)
@@ -185,19 +185,19 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:
         """The layer; masks as `MultiheadAttention` takes them."""
 
-        def itself(x: Tensor) -> Tensor:
+        def attend_self(x: Tensor) -> Tensor:
             options = (tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)
             out: Tensor = self.dropout1(self.self_attn(x, x, x, *options)[0])
             return out
 
-        def memories(x: Tensor) -> Tensor:
+        def attend_memory(x: Tensor) -> Tensor:
             options = (memory_key_padding_mask, False, memory_mask, True, memory_is_causal)
             out: Tensor = self.dropout2(self.multihead_attn(x, memory, memory, *options)[0])
             return out
 
-        x = self._around(tgt, self.norm1, itself)
-        x = self._around(x, self.norm2, memories)
-        return self._around(x, self.norm3, lambda y: self._network(y, self.dropout3))
+        x = self._apply_residual(tgt, self.norm1, attend_self)
+        x = self._apply_residual(x, self.norm2, attend_memory)
+        return self._apply_residual(x, self.norm3, lambda y: self._feed_forward(y, self.dropout3))
 
 
 class TransformerEncoder(Module):
@@ -220,7 +220,7 @@ class TransformerEncoder(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.layers = _copies("TransformerEncoder", encoder_layer, num_layers)
+        self.layers = _get_clones("TransformerEncoder", encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(
@@ -254,7 +254,7 @@ class TransformerDecoder(Module):
         name: str | None = None,
     ) -> None:
         super().__init__(name)
-        self.layers = _copies("TransformerDecoder", decoder_layer, num_layers)
+        self.layers = _get_clones("TransformerDecoder", decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt: Tensor, memory: Tensor, *masks: Any, **named: Any) -> Tensor:
