@@ -12,11 +12,11 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import at_least, flags
-from ferrograd.optim._rule_optimizer import Ruled, Slots
+from ferrograd.optim._options import check_at_least, check_flags
+from ferrograd.optim._rule_optimizer import RuleOptimizer, Slots
 
 
-class Adagrad(Ruled):
+class Adagrad(RuleOptimizer):
     """`s += g²`, `p -= lr / (1 + (t - 1) lr_decay) g / (√s + eps)`, with `g += weight_decay p`.
 
     s begins with `initial_accumulator_value`.
@@ -53,22 +53,22 @@ class Adagrad(Ruled):
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
             "maximize": maximize,
-            **flags("Adagrad", foreach=foreach, differentiable=differentiable, fused=fused),
+            **check_flags("Adagrad", foreach=foreach, differentiable=differentiable, fused=fused),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         for name in ("lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"):
-            at_least("Adagrad", name, group[name])
+            check_at_least("Adagrad", name, group[name])
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         return (("sum", group["initial_accumulator_value"]),)
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], group["lr_decay"], group["eps"]
 
 
-class Adadelta(Ruled):
+class Adadelta(RuleOptimizer):
     """`d = g √(a + eps) / √(v + eps)`, `p -= lr d`, with `g += weight_decay p`.
 
     v and a are running averages of g² and d²: `v = rho v + (1 - rho) g²`.
@@ -103,26 +103,26 @@ class Adadelta(Ruled):
             "eps": eps,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **flags(
+            **check_flags(
                 "Adadelta", foreach=foreach, capturable=capturable, differentiable=differentiable
             ),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         for name in ("lr", "rho", "eps", "weight_decay"):
-            at_least("Adadelta", name, group[name])
+            check_at_least("Adadelta", name, group[name])
         if group["rho"] > 1.0:
             raise ArgumentError(f"Adadelta: rho is {group['rho']}; give a number from 0 to 1")
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         return ("square_avg", 0.0), ("acc_delta", 0.0)
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], group["rho"], group["eps"]
 
 
-class RMSprop(Ruled):
+class RMSprop(RuleOptimizer):
     """`p -= lr d` with `d = g / (√v + eps)`, `v = alpha v + (1 - alpha) g²`.
 
     With `momentum`, `b = momentum b + d` replaces d; with `centered`, `v - c²` replaces v, where c
@@ -162,21 +162,21 @@ class RMSprop(Ruled):
             "momentum": momentum,
             "centered": centered,
             "maximize": maximize,
-            **flags(
+            **check_flags(
                 "RMSprop", capturable=capturable, foreach=foreach, differentiable=differentiable
             ),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         for name in ("lr", "alpha", "eps", "weight_decay", "momentum"):
-            at_least("RMSprop", name, group[name])
+            check_at_least("RMSprop", name, group[name])
 
-    def _rule(self, group: Group) -> str:
+    def _get_rule(self, group: Group) -> str:
         centred = "_centered" if group["centered"] else ""
         return f"rmsprop{centred}{'_momentum' if group['momentum'] > 0 else ''}"
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         slots: Slots = (("square_avg", 0.0),)
         if group["momentum"] > 0:
             slots += (("momentum_buffer", 0.0),)
@@ -184,5 +184,5 @@ class RMSprop(Ruled):
             slots += (("grad_avg", 0.0),)
         return slots
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], group["alpha"], group["eps"], group["momentum"]

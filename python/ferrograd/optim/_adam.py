@@ -11,33 +11,38 @@ from typing import Any
 from ferrograd._core import Tensor
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import at_least, betas as checked_betas, flags, pair
-from ferrograd.optim._rule_optimizer import Ruled, Slots
+from ferrograd.optim._options import (
+    check_at_least,
+    check_betas as checked_betas,
+    check_flags,
+    check_pair,
+)
+from ferrograd.optim._rule_optimizer import RuleOptimizer, Slots
 
-_MOMENTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
+_MOMENT_SLOTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))
 
 
-class _Moments(Ruled):
+class _AdamBase(RuleOptimizer):
     """Base of the optimisers with two decay rates."""
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         op = type(self).__name__
         for name in ("lr", "eps", "weight_decay"):
-            at_least(op, name, group[name])
+            check_at_least(op, name, group[name])
         checked_betas(op, group["betas"])
 
-    def _slots(self, group: Group) -> Slots:
-        return _MOMENTS
+    def _get_state_slots(self, group: Group) -> Slots:
+        return _MOMENT_SLOTS
 
-    def _decoupled(self, group: Group) -> bool:
+    def _is_decoupled(self, group: Group) -> bool:
         return bool(group.get("decoupled_weight_decay", False))
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
-        decay = group["weight_decay"] if self._decoupled(group) else 0.0
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        decay = group["weight_decay"] if self._is_decoupled(group) else 0.0
         return group["lr"], *group["betas"], group["eps"], decay
 
 
-class Adam(_Moments):
+class Adam(_AdamBase):
     """Adam: `p -= lr m / (1 - β1^t) / (√v / √(1 - β2^t) + eps)`.
 
     `m = β1 m + (1 - β1) g` and `v = β2 v + (1 - β2) g²`, with `g += weight_decay p`, or, with
@@ -74,13 +79,13 @@ class Adam(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": pair(type(self).__name__, "betas", betas),
+            "betas": check_pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
             "maximize": maximize,
             "decoupled_weight_decay": decoupled_weight_decay,
-            **flags(
+            **check_flags(
                 type(self).__name__,
                 foreach=foreach,
                 capturable=capturable,
@@ -90,11 +95,11 @@ class Adam(_Moments):
         }
         super().__init__(params, options)
 
-    def _rule(self, group: Group) -> str:
+    def _get_rule(self, group: Group) -> str:
         return "amsgrad" if group["amsgrad"] else "adam"
 
-    def _slots(self, group: Group) -> Slots:
-        return (*_MOMENTS, ("max_exp_avg_sq", 0.0)) if group["amsgrad"] else _MOMENTS
+    def _get_state_slots(self, group: Group) -> Slots:
+        return (*_MOMENT_SLOTS, ("max_exp_avg_sq", 0.0)) if group["amsgrad"] else _MOMENT_SLOTS
 
 
 class AdamW(Adam):
@@ -142,7 +147,7 @@ class AdamW(Adam):
         )
 
 
-class NAdam(_Moments):
+class NAdam(_AdamBase):
     """Adam with Nesterov momentum: `p -= lr ((1 - μ) g / (1 - Πμ) + μ' m / (1 - μ' Πμ)) / d`.
 
     `d = √(v / (1 - β2^t)) + eps`; `μ = β1 (1 - 0.96^(t momentum_decay) / 2)`, μ' is that of the
@@ -178,25 +183,27 @@ class NAdam(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": pair(type(self).__name__, "betas", betas),
+            "betas": check_pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
             "maximize": maximize,
-            **flags("NAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
+            **check_flags(
+                "NAdam", foreach=foreach, capturable=capturable, differentiable=differentiable
+            ),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
-        super()._check(group)
-        at_least("NAdam", "momentum_decay", group["momentum_decay"])
+    def _check_group(self, group: Group) -> None:
+        super()._check_group(group)
+        check_at_least("NAdam", "momentum_decay", group["momentum_decay"])
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
-        return *super()._numbers(group, fresh), group["momentum_decay"]
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+        return *super()._get_hyperparameters(group, fresh), group["momentum_decay"]
 
 
-class RAdam(_Moments):
+class RAdam(_AdamBase):
     """Adam with a rectified rate: `p -= lr m / (1 - β1^t) r √(1 - β2^t) / (√v + eps)`.
 
     r² is the quotient of variances that the paper derives; in the first steps, where
@@ -230,17 +237,19 @@ class RAdam(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": pair(type(self).__name__, "betas", betas),
+            "betas": check_pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "decoupled_weight_decay": decoupled_weight_decay,
             "maximize": maximize,
-            **flags("RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable),
+            **check_flags(
+                "RAdam", foreach=foreach, capturable=capturable, differentiable=differentiable
+            ),
         }
         super().__init__(params, options)
 
 
-class Adamax(_Moments):
+class Adamax(_AdamBase):
     """Adam with the largest gradient: `u = max(β2 u, |g| + eps)`, `p -= lr m / (1 - β1^t) / u`.
 
     m is that of `Adam`, with `g += weight_decay p`.
@@ -271,18 +280,18 @@ class Adamax(_Moments):
     ) -> None:
         options = {
             "lr": lr,
-            "betas": pair(type(self).__name__, "betas", betas),
+            "betas": check_pair(type(self).__name__, "betas", betas),
             "eps": eps,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **flags(
+            **check_flags(
                 "Adamax", foreach=foreach, differentiable=differentiable, capturable=capturable
             ),
         }
         super().__init__(params, options)
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         return ("exp_avg", 0.0), ("exp_inf", 0.0)
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], *group["betas"], group["eps"]

@@ -12,7 +12,7 @@ from typing import Any, Self
 from ferrograd.errors import ArgumentTypeError
 
 Hook = Callable[..., Any]
-_NUMBERS = count()
+_hook_ids = count()
 
 
 class HookHandle:
@@ -50,7 +50,7 @@ class Hooks:
                 f"register_{kind}_hook: the hook is a {type(hook).__name__}; pass a function"
             )
         table: dict[int, Hook] = getattr(self, kind)
-        number = next(_NUMBERS)
+        number = next(_hook_ids)
         others = dict(table) if prepend else {}
         if prepend:
             table.clear()

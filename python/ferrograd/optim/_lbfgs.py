@@ -22,7 +22,7 @@ from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._line_search import Point, strong_wolfe
 from ferrograd.optim._optimizer import Group, Optimizer
-from ferrograd.optim._options import at_least, one_of
+from ferrograd.optim._options import check_at_least, check_choice
 from ferrograd.optim._state_dict import State
 
 
@@ -74,9 +74,9 @@ class LBFGS(Optimizer):
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
-        at_least("LBFGS", "lr", group["lr"])
-        one_of("LBFGS", "line_search_fn", group["line_search_fn"], (None, "strong_wolfe"))
+    def _check_group(self, group: Group) -> None:
+        check_at_least("LBFGS", "lr", group["lr"])
+        check_choice("LBFGS", "line_search_fn", group["line_search_fn"], (None, "strong_wolfe"))
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds the only group of parameters."""
@@ -84,7 +84,7 @@ class LBFGS(Optimizer):
             raise ArgumentError("LBFGS: there is one group of parameters; list all of them in it")
         super().add_param_group(param_group)
 
-    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _step_impl(self, closure: Callable[[], Any] | None = None) -> Any:
         if closure is None:
             raise ArgumentError("LBFGS.step: there is no closure; pass one that gives the loss")
         group = self.param_groups[0]
@@ -93,12 +93,12 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
         given, loss, grad = self._evaluate(closure)
         state["func_evals"] += 1
-        if _largest(grad) <= group["tolerance_grad"]:
+        if _max_abs(grad) <= group["tolerance_grad"]:
             return given
         calls = 1
         for i in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            d = state["d"] = _direction(state, grad, group["history_size"])
+            d = state["d"] = _update_direction(state, grad, group["history_size"])
             state["prev_flat_grad"], state["prev_loss"] = grad.clone(), loss
             rate = float(group["lr"])
             first = min(1.0, 1.0 / abs(grad).sum().item()) if state["n_iter"] == 1 else 1.0
@@ -109,18 +109,18 @@ class LBFGS(Optimizer):
             used = 0
             if group["line_search_fn"] is not None:
                 start = Point(0.0, loss, grad, slope)
-                point, used = self._search(closure, d, t, start, group["max_eval"] - calls)
+                point, used = self._line_search(closure, d, t, start, group["max_eval"] - calls)
                 t, loss, grad = point.t, point.loss, point.grad
                 state["t"] = t
-                self._move(t, d)
+                self._add_to_params(t, d)
             else:
-                self._move(t, d)
+                self._add_to_params(t, d)
                 if i != group["max_iter"]:
                     _, loss, grad = self._evaluate(closure)
                     used = 1
             calls += used
             state["func_evals"] += used
-            if calls >= group["max_eval"] or _finished(group, grad, d, t, loss, state):
+            if calls >= group["max_eval"] or _has_converged(group, grad, d, t, loss, state):
                 break
         return given
 
@@ -137,24 +137,24 @@ class LBFGS(Optimizer):
         value = given.item() if isinstance(given, Tensor) else given
         return given, float(value), concatenate(parts).clone()
 
-    def _search(
+    def _line_search(
         self, closure: Callable[[], Any], d: Tensor, t: float, start: Point, most: int
     ) -> tuple[Point, int]:
-        """A line search; parameters are left where they were."""
+        """A line search; parameters keep their values."""
         params = self.param_groups[0]["params"]
         kept = [p.detach().clone() for p in params]
 
-        def at(t: float) -> Point:
-            self._move(t, d)
+        def evaluate(t: float) -> Point:
+            self._add_to_params(t, d)
             _, loss, grad = self._evaluate(closure)
             for p, value in zip(params, kept, strict=True):
                 p.copy_(value)
             return Point(t, loss, grad, _dot(grad, d))
 
         tolerance = 1e-9
-        return strong_wolfe(at, t, start, _largest(d), tolerance, most)
+        return strong_wolfe(evaluate, t, start, _max_abs(d), tolerance, most)
 
-    def _move(self, t: float, d: Tensor) -> None:
+    def _add_to_params(self, t: float, d: Tensor) -> None:
         """Adds `t d` to the parameters."""
         offset = 0
         for p in self.param_groups[0]["params"]:
@@ -175,7 +175,7 @@ class LBFGS(Optimizer):
         return tensor(value, dtype=p.real.dtype if p.dtype.kind == "c" else p.dtype)
 
 
-def _largest(x: Tensor) -> float:
+def _max_abs(x: Tensor) -> float:
     return float(abs(x).max().item())
 
 
@@ -183,7 +183,7 @@ def _dot(x: Tensor, y: Tensor) -> float:
     return float(dot(x, y).item())
 
 
-def _direction(state: State, grad: Tensor, history: int) -> Tensor:
+def _update_direction(state: State, grad: Tensor, history: int) -> Tensor:
     """Adds the last change of the gradient to the history; returns the quasi-Newton direction."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1.0)
@@ -210,8 +210,10 @@ def _direction(state: State, grad: Tensor, history: int) -> Tensor:
     return d
 
 
-def _finished(group: Group, grad: Tensor, d: Tensor, t: float, loss: float, state: State) -> bool:
-    """Whether nothing changes any more."""
+def _has_converged(
+    group: Group, grad: Tensor, d: Tensor, t: float, loss: float, state: State
+) -> bool:
+    """Whether the changes of loss, parameters and gradients are below the tolerances."""
     tolerance = group["tolerance_change"]
-    still = abs(loss - state["prev_loss"]) < tolerance or _largest(d * t) <= tolerance
-    return bool(still or _largest(grad) <= group["tolerance_grad"])
+    still = abs(loss - state["prev_loss"]) < tolerance or _max_abs(d * t) <= tolerance
+    return bool(still or _max_abs(grad) <= group["tolerance_grad"])

@@ -22,7 +22,7 @@ class Point(NamedTuple):
     slope: float
 
 
-def cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+def interpolate_cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
     """The minimum of the cubic through two points with slopes, within bounds."""
     lower, upper = bounds or (min(a.t, b.t), max(a.t, b.t))
     left, right = (a, b) if a.t <= b.t else (b, a)
@@ -36,7 +36,7 @@ def cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> floa
 
 
 def strong_wolfe(
-    at: Callable[[float], Point],
+    evaluate: Callable[[float], Point],
     t: float,
     start: Point,
     length: float,
@@ -49,30 +49,30 @@ def strong_wolfe(
 
     `length` is the largest entry of the direction; a bracket shorter than `tolerance` is the end.
     """
-    before, point = start, at(t)
+    before, point = start, evaluate(t)
     count = 0
     while count < most:
-        if too_high(point, start, c1) or (count > 1 and point.loss >= before.loss):
+        if _violates_decrease(point, start, c1) or (count > 1 and point.loss >= before.loss):
             break
         if abs(point.slope) <= -c2 * start.slope:
             return point, count + 1
         if point.slope >= 0.0:
             break
         bounds = point.t + 0.01 * (point.t - before.t), point.t * 10.0
-        before, point = point, at(cubic(before, point, bounds))
+        before, point = point, evaluate(interpolate_cubic(before, point, bounds))
         count += 1
     else:
         before = start
-    return _zoom(at, [before, point], start, length, tolerance, most, count, (c1, c2))
+    return _zoom(evaluate, [before, point], start, length, tolerance, most, count, (c1, c2))
 
 
-def too_high(point: Point, start: Point, c1: float) -> bool:
-    """Whether the loss has not decreased enough for the step."""
+def _violates_decrease(point: Point, start: Point, c1: float) -> bool:
+    """Whether the loss violates the condition of sufficient decrease."""
     return point.loss > start.loss + c1 * point.t * start.slope
 
 
 def _zoom(
-    at: Callable[[float], Point],
+    evaluate: Callable[[float], Point],
     bracket: list[Point],
     start: Point,
     length: float,
@@ -89,10 +89,12 @@ def _zoom(
         ends = bracket[0].t, bracket[1].t
         if abs(ends[1] - ends[0]) * length < tolerance:
             break
-        t, stalled = _inside(cubic(bracket[0], bracket[1]), min(ends), max(ends), stalled)
-        point = at(t)
+        t, stalled = _keep_inside(
+            interpolate_cubic(bracket[0], bracket[1]), min(ends), max(ends), stalled
+        )
+        point = evaluate(t)
         count += 1
-        if too_high(point, start, c1) or point.loss >= bracket[low].loss:
+        if _violates_decrease(point, start, c1) or point.loss >= bracket[low].loss:
             bracket[1 - low] = point
             low = 0 if bracket[0].loss <= bracket[1].loss else 1
             continue
@@ -104,7 +106,7 @@ def _zoom(
     return bracket[low], count + 1
 
 
-def _inside(t: float, least: float, most: float, stalled: bool) -> tuple[float, bool]:
+def _keep_inside(t: float, least: float, most: float, stalled: bool) -> tuple[float, bool]:
     """Keeps a step away from the ends if two in a row are near; also whether it is near."""
     margin = 0.1 * (most - least)
     if min(most - t, t - least) >= margin:

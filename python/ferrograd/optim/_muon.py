@@ -14,9 +14,9 @@ from typing import Any
 from ferrograd._core import Tensor, maximum, sqrt
 from ferrograd._tensor.creation import zeros_like
 from ferrograd.errors import ArgumentError
-from ferrograd.optim._optimizer import Group, Optimizer, Ready
+from ferrograd.optim._optimizer import Group, Optimizer, ParamsWithGrads
 from ferrograd.optim._option_values import as_tensor
-from ferrograd.optim._options import at_least, one_of
+from ferrograd.optim._options import check_at_least, check_choice
 from ferrograd.optim._state_dict import load_param_value
 
 
@@ -66,10 +66,12 @@ class Muon(Optimizer):
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         for name in ("lr", "weight_decay", "momentum"):
-            at_least("Muon", name, group[name])
-        one_of("Muon", "adjust_lr_fn", group["adjust_lr_fn"], (None, "original", "match_rms_adamw"))
+            check_at_least("Muon", name, group[name])
+        check_choice(
+            "Muon", "adjust_lr_fn", group["adjust_lr_fn"], (None, "original", "match_rms_adamw")
+        )
         if len(group["ns_coefficients"]) != 3:
             raise ArgumentError(f"Muon: ns_coefficients are {group['ns_coefficients']}; give three")
         if not 0 <= group["ns_steps"] < 100:
@@ -84,7 +86,7 @@ class Muon(Optimizer):
     def _load_value(self, op: str, key: str, value: Any, p: Tensor) -> Any:
         return load_param_value(op, key, value, p)
 
-    def _step_group(self, group: Group, ready: Ready) -> None:
+    def _step_group(self, group: Group, ready: ParamsWithGrads) -> None:
         momentum: float = group["momentum"]
         for p, grad in ready:
             state = self.state[p]
@@ -94,7 +96,7 @@ class Muon(Optimizer):
             grad = grad.detach()
             buffer.lerp_(grad, 1.0 - momentum)
             update = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
-            update = orthogonalised(
+            update = orthogonalize(
                 update, group["ns_coefficients"], group["ns_steps"], group["eps"]
             )
             rows, columns = p.shape
@@ -105,7 +107,7 @@ class Muon(Optimizer):
             p -= as_tensor(group["lr"] * scale, p.dtype) * update
 
 
-def orthogonalised(
+def orthogonalize(
     x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Tensor:
     """An approximation of the factor U Vᵀ of a matrix `U S Vᵀ`: singular values are near 1."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ferrograd._compile import guards
 from ferrograd._core import Tensor, _restore_mode, _switch_grad
-from ferrograd._tensor.attribute_names import REPLACED
+from ferrograd._tensor.attribute_names import REPLACEMENT_DTYPE
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ContractError
 from ferrograd.optim._hooks import Hook, HookHandle, Hooks
@@ -23,13 +23,13 @@ from ferrograd.optim._state_dict import State, copy_tensors, load_value
 
 Group = dict[str, Any]
 #: Parameters with their gradients.
-Ready = list[tuple[Tensor, Tensor]]
+ParamsWithGrads = list[tuple[Tensor, Tensor]]
 
 #: Names of options in other libraries.
-_OTHER_NAMES = {"rate": "lr", "learning_rate": "lr", "step_size": "lr", "epsilon": "eps"}
+_OPTION_SYNONYMS = {"rate": "lr", "learning_rate": "lr", "step_size": "lr", "epsilon": "eps"}
 
 
-class _Stepped:
+class _StepFlags:
     """Flags of an optimiser's steps, on which compiled steps do not depend."""
 
     __slots__ = ("_stepped", "_stepping")
@@ -37,7 +37,7 @@ class _Stepped:
     _stepping: bool
 
 
-class Optimizer(_Stepped):
+class Optimizer(_StepFlags):
     """Base of the optimisers: subclass it with `defaults` and `_update(parameter, grad, …)`.
 
     A subclass may define `step` instead; it reads `param_groups` and keeps its state in
@@ -50,7 +50,7 @@ class Optimizer(_Stepped):
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
         if isinstance(own, FunctionType):
-            cls.step = _hooked(own)  # type: ignore[method-assign]
+            cls.step = _add_hooks(own)  # type: ignore[method-assign]
 
     def __init__(self, params: Iterable[Any], defaults: Group) -> None:
         self.defaults = defaults
@@ -62,7 +62,7 @@ class Optimizer(_Stepped):
             raise ArgumentTypeError(
                 f"{type(self).__name__}: params is one tensor; pass a sequence of parameters"
             )
-        given = _listed(type(self).__name__, params)
+        given = _list_params(type(self).__name__, params)
         if not given:
             raise ArgumentError(f"{type(self).__name__}: there are no parameters; pass some")
         groups = given if isinstance(given[0], dict) else [{"params": given}]
@@ -78,8 +78,8 @@ class Optimizer(_Stepped):
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise ArgumentTypeError(f"{op}: a group is a dict with 'params'; got {param_group!r}")
         given = param_group["params"]
-        given = [given] if isinstance(given, Tensor) else _listed(op, given)
-        params, names = _unnamed(op, given)
+        given = [given] if isinstance(given, Tensor) else _list_params(op, given)
+        params, names = _split_names(op, given)
         known = {id(p) for own in self.param_groups for p in own["params"]}
         for i, p in enumerate(params):
             if not isinstance(p, Tensor) or not p.is_leaf:
@@ -94,11 +94,11 @@ class Optimizer(_Stepped):
             full["param_names"] = names
         if any(("param_names" in group) != ("param_names" in full) for group in self.param_groups):
             raise ArgumentError(f"{op}: some groups have names; name the parameters of all or none")
-        self._check(full)
+        self._check_group(full)
         self.param_groups.append(full)
 
-    def _check(self, group: Group) -> None:
-        """Raises for options that make no sense."""
+    def _check_group(self, group: Group) -> None:
+        """Raises for invalid options."""
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets every parameter's gradient, or fills it with zeros."""
@@ -112,23 +112,25 @@ class Optimizer(_Stepped):
         `closure`, if given, is called first, with recording on: it computes the loss and its
         gradients.
         """
-        return self._around(Optimizer._unrecorded, () if closure is None else (closure,), {})
+        return self._run_with_hooks(
+            Optimizer._step_without_grad, () if closure is None else (closure,), {}
+        )
 
-    def _around(
+    def _run_with_hooks(
         self, run: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Runs the step `run` between the hooks; a nested step has no hooks."""
         if self._stepping:
             return run(self, *args, **kwargs)
         hooks = self._hooks
-        if guards.recordings:
+        if guards.active_traces:
             lists = (group["params"] for group in self.param_groups)
             guards.note(self.param_groups, *lists, self.state, hooks.step_pre, hooks.step_post)
             guards.note_owned(self, *self.param_groups, *self.state.values())
         for hook in tuple(hooks.step_pre.values()):
             changed = hook(self, args, kwargs)
             if changed is not None:
-                args, kwargs = _arguments(type(self).__name__, changed)
+                args, kwargs = _check_hook_result(type(self).__name__, changed)
         self._stepping = True
         try:
             loss = run(self, *args, **kwargs)
@@ -139,14 +141,14 @@ class Optimizer(_Stepped):
             hook(self, args, kwargs)
         return loss
 
-    def _unrecorded(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _step_without_grad(self, closure: Callable[[], Any] | None = None) -> Any:
         before = _switch_grad(False)
         try:
-            return self._step(closure)
+            return self._step_impl(closure)
         finally:
             _restore_mode(before)
 
-    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _step_impl(self, closure: Callable[[], Any] | None = None) -> Any:
         """A step, with recording off."""
         loss = None
         if closure is not None:
@@ -167,7 +169,7 @@ class Optimizer(_Stepped):
                 self._step_group(group, ready)
         return loss
 
-    def _step_group(self, group: Group, ready: Ready) -> None:
+    def _step_group(self, group: Group, ready: ParamsWithGrads) -> None:
         """Changes the parameters of a group that have gradients."""
         for p, grad in ready:
             state = self.state[p]
@@ -230,13 +232,15 @@ class Optimizer(_Stepped):
         for hook in tuple(self._hooks.load_state_dict_pre.values()):
             other = hook(self, state_dict)
             state_dict = state_dict if other is None else other
-        groups = _checked_state(op, state_dict)
+        groups = _check_state(op, state_dict)
         sizes = [len(group["params"]) for group in self.param_groups]
         given = [len(group["params"]) for group in groups]
         if sizes != given:
             raise ArgumentError(f"{op}: groups of {given} parameters do not fit groups of {sizes}")
         for group, new in zip(self.param_groups, groups, strict=True):
-            self._check({**group, **{key: value for key, value in new.items() if key != "params"}})
+            self._check_group(
+                {**group, **{key: value for key, value in new.items() if key != "params"}}
+            )
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [number for group in groups for number in group["params"]]
         by_number = dict(zip(map(str, numbers), params, strict=True))
@@ -249,9 +253,9 @@ class Optimizer(_Stepped):
                     f" {numbers}; give what state_dict() returned"
                 )
             loaded[p] = {key: self._load_value(op, key, value, p) for key, value in entry.items()}
-            self._complete(op, number, loaded[p])
+            self._check_loaded_state(op, number, loaded[p])
         for group in self.param_groups:
-            self._share(group, loaded)
+            self._share_loaded_state(group, loaded)
         for group, new in zip(self.param_groups, groups, strict=True):
             for key, value in new.items():
                 if isinstance(group.get(key), Tensor):
@@ -266,10 +270,10 @@ class Optimizer(_Stepped):
         """A loaded entry of the state of a parameter."""
         return load_value(value)
 
-    def _complete(self, op: str, number: Any, entry: State) -> None:
+    def _check_loaded_state(self, op: str, number: Any, entry: State) -> None:
         """Raises for loaded state that steps could not use."""
 
-    def _share(self, group: Group, loaded: dict[Tensor, State]) -> None:
+    def _share_loaded_state(self, group: Group, loaded: dict[Tensor, State]) -> None:
         """Converts loaded state of a group to the form that steps expect."""
 
     def __repr__(self) -> str:
@@ -280,14 +284,14 @@ class Optimizer(_Stepped):
         return "\n".join([*lines, ")"])
 
 
-def _hooked(step: FunctionType) -> Callable[..., Any]:
-    """A step of a subclass between the hooks of its optimiser."""
+def _add_hooks(step: FunctionType) -> Callable[..., Any]:
+    """Wraps the `step` of a subclass so that it runs the hooks of the optimiser."""
 
     @wraps(step)
-    def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        return self._around(step, args, kwargs)
+    def step_with_hooks(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        return self._run_with_hooks(step, args, kwargs)
 
-    return hooked
+    return step_with_hooks
 
 
 def _check_spelling(op: str, group: Group, options: Group) -> None:
@@ -295,15 +299,15 @@ def _check_spelling(op: str, group: Group, options: Group) -> None:
     for name in group.keys() - {"params", "param_names", *options}:
         from difflib import get_close_matches
 
-        near = get_close_matches(_OTHER_NAMES.get(name, str(name)), options, 1, 0.85)
+        near = get_close_matches(_OPTION_SYNONYMS.get(name, str(name)), options, 1, 0.85)
         if near:
             raise ArgumentError(f"{op}: a group has {name!r}, which is no option; use {near[0]!r}")
 
 
 def _check_replaced(op: str, params: list[Tensor]) -> None:
-    """Refuses parameters that no module has any more, which would never get a gradient again."""
+    """Raises if a module has replaced a parameter, which would never get a gradient again."""
     for i, p in enumerate(params):
-        dtype = getattr(p, REPLACED, None)
+        dtype = getattr(p, REPLACEMENT_DTYPE, None)
         if dtype is not None and p.grad is None:
             raise ArgumentError(
                 f"{op}.step: parameter {i}, {p.dtype} of shape {tuple(p.shape)}, was replaced when"
@@ -312,8 +316,8 @@ def _check_replaced(op: str, params: list[Tensor]) -> None:
             )
 
 
-def _checked_state(op: str, state: Any) -> list[Group]:
-    """The groups of a state, if it is one."""
+def _check_state(op: str, state: Any) -> list[Group]:
+    """The groups of a state dict; raises for any other object."""
     for key, kind in (("state", "items"), ("param_groups", "append")):
         if not hasattr(state, "items") or not hasattr(state.get(key), kind):
             what = f"{sorted(map(str, state))}" if hasattr(state, "items") else type(state).__name__
@@ -327,7 +331,7 @@ def _checked_state(op: str, state: Any) -> list[Group]:
     return groups
 
 
-def _listed(op: str, params: Any) -> list[Any]:
+def _list_params(op: str, params: Any) -> list[Any]:
     """The parameters in a list; a model is not unpacked, that is the caller's choice."""
     if isinstance(params, set | frozenset):
         raise ArgumentTypeError(f"{op}: params is a set, which has no order; pass a list")
@@ -346,7 +350,7 @@ def _listed(op: str, params: Any) -> list[Any]:
     raise ArgumentTypeError(f"{op}: params is of type {type(params).__name__}; {advice}")
 
 
-def _unnamed(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
+def _split_names(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
     """Separates pairs of names and parameters; the names are None if there are none."""
     named = [entry for entry in given if isinstance(entry, tuple)]
     if not named:
@@ -356,7 +360,7 @@ def _unnamed(op: str, given: list[Any]) -> tuple[list[Any], list[str] | None]:
     return [p for _, p in named], [name for name, _ in named]
 
 
-def _arguments(op: str, changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _check_hook_result(op: str, changed: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Converts the result of a hook to the arguments of the step."""
     if isinstance(changed, tuple) and len(changed) == 2:
         return changed

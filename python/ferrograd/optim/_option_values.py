@@ -15,7 +15,7 @@ Number = float | Tensor
 
 
 @functools.lru_cache(maxsize=256)
-def _constant(number: float, dtype: Any) -> Tensor:
+def _make_scalar(number: float, dtype: Any) -> Tensor:
     """A number as a tensor of no axes."""
     return tensor(number, dtype=dtype)
 
@@ -24,4 +24,4 @@ def as_tensor(number: Number, dtype: Any) -> Tensor:
     """A number, or a tensor of one, as a tensor of no axes in this dtype."""
     if isinstance(number, Tensor):
         return number.detach().astype(dtype)
-    return _constant(float(number), dtype)
+    return _make_scalar(float(number), dtype)

@@ -12,7 +12,7 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 
-def at_least(op: str, name: str, value: Any, least: float = 0.0) -> None:
+def check_at_least(op: str, name: str, value: Any, least: float = 0.0) -> None:
     """Raises for a number, or a tensor of one, below the least one, NaN included."""
     if isinstance(value, Tensor) and value.ndim:
         raise ArgumentError(f"{op}: {name} has shape {tuple(value.shape)}; give a number")
@@ -26,7 +26,7 @@ def at_least(op: str, name: str, value: Any, least: float = 0.0) -> None:
         raise ArgumentError(f"{op}: {name} is {value}; give at least {least:g}")
 
 
-def pair(op: str, name: str, values: Any) -> tuple[Any, Any]:
+def check_pair(op: str, name: str, values: Any) -> tuple[Any, Any]:
     """The two numbers of an option."""
     try:
         # One more than there may be: a longer sequence, or one without an end, is not read.
@@ -38,20 +38,20 @@ def pair(op: str, name: str, values: Any) -> tuple[Any, Any]:
     return given
 
 
-def betas(op: str, given: tuple[float, float]) -> None:
+def check_betas(op: str, given: tuple[float, float]) -> None:
     """Raises for decay rates outside [0, 1)."""
-    if not all(0.0 <= beta < 1.0 for beta in pair(op, "betas", given)):
+    if not all(0.0 <= beta < 1.0 for beta in check_pair(op, "betas", given)):
         raise ArgumentError(f"{op}: betas are {given}; give two numbers from 0 to below 1")
 
 
-def one_of(op: str, name: str, value: Any, known: tuple[Any, ...]) -> None:
+def check_choice(op: str, name: str, value: Any, known: tuple[Any, ...]) -> None:
     """Raises for an unknown word."""
     if value not in known:
         words = ", ".join(repr(word) for word in known)
         raise ArgumentError(f"{op}: {name} is {value!r}; give one of {words}")
 
 
-def flags(op: str, **given: Any) -> dict[str, Any]:
+def check_flags(op: str, **given: Any) -> dict[str, Any]:
     """Flags that select implementations: kept in the groups, without effect.
 
     Every step is one loop over all parameters, and every step can be compiled, so `foreach`,

@@ -12,11 +12,11 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group
 from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import at_least, flags, pair
-from ferrograd.optim._rule_optimizer import Ruled, Slots
+from ferrograd.optim._options import check_at_least, check_flags, check_pair
+from ferrograd.optim._rule_optimizer import RuleOptimizer, Slots
 
 
-class SGD(Ruled):
+class SGD(RuleOptimizer):
     """`p -= lr d` with `g += weight_decay p`, `v = momentum v + (1 - dampening) g`.
 
     d is g without momentum, v with it, and `g + momentum v` with nesterov. The first v is g. `lr`
@@ -56,32 +56,32 @@ class SGD(Ruled):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
-            **flags("SGD", foreach=foreach, differentiable=differentiable, fused=fused),
+            **check_flags("SGD", foreach=foreach, differentiable=differentiable, fused=fused),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         for name in ("lr", "momentum", "weight_decay"):
-            at_least("SGD", name, group[name])
+            check_at_least("SGD", name, group[name])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ArgumentError("SGD: nesterov needs a momentum above 0 and a dampening of 0")
 
-    def _rule(self, group: Group) -> str:
+    def _get_rule(self, group: Group) -> str:
         if group["momentum"] == 0:
             return "plain"
         return "nesterov" if group["nesterov"] else "sgd"
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         return (("momentum_buffer", 0.0),) if group["momentum"] != 0 else ()
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         if group["momentum"] == 0:
             return (group["lr"],)
         keep = 1.0 if fresh else 1.0 - group["dampening"]
         return group["lr"], group["momentum"], keep
 
 
-class ASGD(Ruled):
+class ASGD(RuleOptimizer):
     """`p = (1 - lambd η) p - η g`, and `ax`, the average of p from step `t0` on.
 
     `η = lr / (1 + lambd lr t)^alpha`, with `g += weight_decay p`; `state[p]["ax"]` is the average.
@@ -119,22 +119,24 @@ class ASGD(Ruled):
             "t0": t0,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **flags("ASGD", foreach=foreach, differentiable=differentiable, capturable=capturable),
+            **check_flags(
+                "ASGD", foreach=foreach, differentiable=differentiable, capturable=capturable
+            ),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
+    def _check_group(self, group: Group) -> None:
         for name in ("lr", "weight_decay"):
-            at_least("ASGD", name, group[name])
+            check_at_least("ASGD", name, group[name])
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         return (("ax", 0.0),)
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return group["lr"], group["lambd"], group["alpha"], group["t0"]
 
 
-class Rprop(Ruled):
+class Rprop(RuleOptimizer):
     """`p -= sign(g) s`: s grows by `etas[1]` while the sign of g stays, shrinks by `etas[0]` else.
 
     Where the sign has changed, p rests for a step. s begins with `lr` and stays in `step_sizes`.
@@ -165,22 +167,24 @@ class Rprop(Ruled):
     ) -> None:
         options = {
             "lr": lr,
-            "etas": pair(type(self).__name__, "etas", etas),
-            "step_sizes": pair(type(self).__name__, "step_sizes", step_sizes),
+            "etas": check_pair(type(self).__name__, "etas", etas),
+            "step_sizes": check_pair(type(self).__name__, "step_sizes", step_sizes),
             "maximize": maximize,
-            **flags("Rprop", foreach=foreach, differentiable=differentiable, capturable=capturable),
+            **check_flags(
+                "Rprop", foreach=foreach, differentiable=differentiable, capturable=capturable
+            ),
         }
         super().__init__(params, options)
 
-    def _check(self, group: Group) -> None:
-        at_least("Rprop", "lr", group["lr"])
-        down, up = pair("Rprop", "etas", group["etas"])
-        pair("Rprop", "step_sizes", group["step_sizes"])
+    def _check_group(self, group: Group) -> None:
+        check_at_least("Rprop", "lr", group["lr"])
+        down, up = check_pair("Rprop", "etas", group["etas"])
+        check_pair("Rprop", "step_sizes", group["step_sizes"])
         if not 0.0 < down < 1.0 < up:
             raise ArgumentError(f"Rprop: etas are {down, up}; give one below 1 and one above")
 
-    def _slots(self, group: Group) -> Slots:
+    def _get_state_slots(self, group: Group) -> Slots:
         return ("prev", 0.0), ("step_size", group["lr"])
 
-    def _numbers(self, group: Group, fresh: bool) -> tuple[Number, ...]:
+    def _get_hyperparameters(self, group: Group, fresh: bool) -> tuple[Number, ...]:
         return (*group["etas"], *group["step_sizes"])

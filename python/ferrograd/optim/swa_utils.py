@@ -20,27 +20,27 @@ from ferrograd._tensor.modes import no_grad as _no_grad
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.nn._module import Module as _Module
 from ferrograd.optim._optimizer import Optimizer as _Optimizer
-from ferrograd.optim._options import one_of as _one_of
+from ferrograd.optim._options import check_choice as _one_of
 from ferrograd.optim.lr_scheduler._factors import cosine as _cosine
 from ferrograd.optim.lr_scheduler._schedule import (
     LRScheduler as _LRScheduler,
     Rates as _Rates,
-    for_groups as _for_groups,
+    expand_to_groups as _for_groups,
 )
 
-_Many = _Callable[[list[_Tensor], list[_Tensor], _Tensor], None]
-_One = _Callable[[_Tensor, _Tensor, _Tensor], _Tensor]
+_MultiAvgFn = _Callable[[list[_Tensor], list[_Tensor], _Tensor], None]
+_AvgFn = _Callable[[_Tensor, _Tensor, _Tensor], _Tensor]
 
 
-def _decay(decay: float) -> float:
+def _check_decay(decay: float) -> float:
     if not 0.0 <= decay <= 1.0:
         raise _ArgumentError(f"get_ema_avg_fn: decay is {decay}; give a number from 0 to 1")
     return decay
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> _One:
+def get_ema_avg_fn(decay: float = 0.999) -> _AvgFn:
     """`average = decay average + (1 - decay) parameter`, for `avg_fn`."""
-    _decay(decay)
+    _check_decay(decay)
 
     def average(averaged: _Tensor, current: _Tensor, count: _Tensor) -> _Tensor:
         return decay * averaged + (1.0 - decay) * current
@@ -48,7 +48,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> _One:
     return average
 
 
-def get_swa_avg_fn() -> _One:
+def get_swa_avg_fn() -> _AvgFn:
     """`average += (parameter - average) / (count + 1)`, for `avg_fn`."""
 
     def average(averaged: _Tensor, current: _Tensor, count: _Tensor) -> _Tensor:
@@ -57,31 +57,31 @@ def get_swa_avg_fn() -> _One:
     return average
 
 
-def _of_each(average: _One) -> _Many:
-    def averages(averaged: list[_Tensor], current: list[_Tensor], count: _Tensor) -> None:
+def _apply_to_each(average: _AvgFn) -> _MultiAvgFn:
+    def multi_avg_fn(averaged: list[_Tensor], current: list[_Tensor], count: _Tensor) -> None:
         for mean, p in zip(averaged, current, strict=True):
             mean.copy_(average(mean, p, count))
 
-    return averages
+    return multi_avg_fn
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> _Many:
+def get_ema_multi_avg_fn(decay: float = 0.999) -> _MultiAvgFn:
     """`average += (1 - decay) (parameter - average)`, for `multi_avg_fn`."""
-    weight = 1.0 - _decay(decay)
+    weight = 1.0 - _check_decay(decay)
 
-    def averages(averaged: list[_Tensor], current: list[_Tensor], count: _Tensor) -> None:
+    def multi_avg_fn(averaged: list[_Tensor], current: list[_Tensor], count: _Tensor) -> None:
         for mean, p in zip(averaged, current, strict=True):
             if mean.dtype.kind in "fc":
                 mean.lerp_(p, weight)
             else:
                 mean.copy_(mean * decay + p * weight)
 
-    return averages
+    return multi_avg_fn
 
 
-def get_swa_multi_avg_fn() -> _Many:
+def get_swa_multi_avg_fn() -> _MultiAvgFn:
     """`average += (parameter - average) / (count + 1)`, for `multi_avg_fn`."""
-    return _of_each(get_swa_avg_fn())
+    return _apply_to_each(get_swa_avg_fn())
 
 
 class AveragedModel(_Module):
@@ -109,8 +109,8 @@ class AveragedModel(_Module):
         self,
         model: _Module,
         device: None = None,
-        avg_fn: _One | None = None,
-        multi_avg_fn: _Many | None = None,
+        avg_fn: _AvgFn | None = None,
+        multi_avg_fn: _MultiAvgFn | None = None,
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
@@ -137,22 +137,24 @@ class AveragedModel(_Module):
             if self.use_buffers:
                 own, others = own + own_buffers, others + buffers
             means, current = [p.detach() for p in own], [p.detach() for p in others]
-            average = self.multi_avg_fn or _of_each(self.avg_fn or get_swa_avg_fn())
+            average = self.multi_avg_fn or _apply_to_each(self.avg_fn or get_swa_avg_fn())
             if _is_recording_program():
                 # Every call of the program decides whether it is the first.
                 average(means, current, self.n_averaged)
                 first = self.n_averaged == 0
-                _copy_all(means, [_where(first, p, m) for m, p in zip(means, current, strict=True)])
+                _copy_values(
+                    means, [_where(first, p, m) for m, p in zip(means, current, strict=True)]
+                )
             elif self.n_averaged.item() == 0:
-                _copy_all(means, current)
+                _copy_values(means, current)
             else:
                 average(means, current, self.n_averaged)
             if not self.use_buffers:
-                _copy_all(own_buffers, buffers)
+                _copy_values(own_buffers, buffers)
             self.n_averaged += 1
 
 
-def _copy_all(into: list[_Tensor], given: list[_Tensor]) -> None:
+def _copy_values(into: list[_Tensor], given: list[_Tensor]) -> None:
     for x, y in zip(into, given, strict=True):
         x.detach().copy_(y.detach())
 
@@ -204,7 +206,7 @@ class SWALR(_LRScheduler):
         self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 
-    def _share(self, step: int) -> float:
+    def _anneal_fraction(self, step: int) -> float:
         """The fraction of the annealing that is done after some steps."""
         share = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return 1.0 - _cosine(0.0, 1.0, share) if self.anneal_strategy == "cos" else share
@@ -214,9 +216,9 @@ class SWALR(_LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._share(step - 1), self._share(step)
+        before, now = self._anneal_fraction(step - 1), self._anneal_fraction(step)
         rates = []
-        for group, rate in zip(self.optimizer.param_groups, self._now(), strict=True):
+        for group, rate in zip(self.optimizer.param_groups, self._get_current_lr(), strict=True):
             end = group["swa_lr"]
             begin = end if before == 1.0 else (rate - before * end) / (1.0 - before)
             rates.append(end * now + begin * (1.0 - now))

@@ -12,10 +12,10 @@ from typing import Any
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim.lr_scheduler._plateau import ReduceLROnPlateau
-from ferrograd.optim.lr_scheduler._schedule import LRScheduler, options_of, write
+from ferrograd.optim.lr_scheduler._schedule import LRScheduler, get_option, set_option
 
 
-def _joined(op: str, optimizer: Optimizer | None, schedulers: Sequence[Any]) -> Optimizer:
+def _check_schedulers(op: str, optimizer: Optimizer | None, schedulers: Sequence[Any]) -> Optimizer:
     """The optimiser of the schedules."""
     if not schedulers:
         raise ArgumentError(f"{op}: there are no schedules; give at least one")
@@ -44,7 +44,7 @@ class SequentialLR(LRScheduler):
         milestones: list[int],
         last_epoch: int = -1,
     ) -> None:
-        self.optimizer = _joined("SequentialLR", optimizer, schedulers)
+        self.optimizer = _check_schedulers("SequentialLR", optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
             raise ArgumentError(
                 f"SequentialLR: {len(milestones)} milestones for {len(schedulers)} schedules; give "
@@ -53,7 +53,7 @@ class SequentialLR(LRScheduler):
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            write(group, "lr", group["initial_lr"])
+            set_option(group, "lr", group["initial_lr"])
         # Each schedule wrote the rates of its epoch 0 when it was made.
         _pop_arguments(schedulers)
         first = schedulers[bisect_right(milestones, 0)]
@@ -68,7 +68,7 @@ class SequentialLR(LRScheduler):
         i = bisect_right(self._milestones, self.last_epoch)
         schedule = self._schedulers[i]
         if i > 0 and self._milestones[i - 1] == self.last_epoch:
-            schedule._go_to(0)
+            schedule._step_to(0)
         else:
             schedule.step()
         self._last_lr = schedule.get_last_lr()
@@ -88,9 +88,9 @@ class ChainedScheduler(LRScheduler):
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None
     ) -> None:
-        self.optimizer = _joined("ChainedScheduler", optimizer, schedulers)
+        self.optimizer = _check_schedulers("ChainedScheduler", optimizer, schedulers)
         self._schedulers = list(schedulers)
-        self._last_lr = options_of(self.optimizer, "lr")
+        self._last_lr = get_option(self.optimizer, "lr")
 
     def step(self, epoch: int | None = None) -> None:
         """Steps every schedule."""
@@ -98,4 +98,4 @@ class ChainedScheduler(LRScheduler):
             raise ArgumentError("ChainedScheduler.step: it takes no epoch; step through the epochs")
         for schedule in self._schedulers:
             schedule.step()
-        self._last_lr = options_of(self.optimizer, "lr")
+        self._last_lr = get_option(self.optimizer, "lr")

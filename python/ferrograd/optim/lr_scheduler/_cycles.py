@@ -12,12 +12,18 @@ from typing import Any
 
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._options import one_of
-from ferrograd.optim.lr_scheduler._factors import between, cosine
-from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates, checked, for_groups, write
+from ferrograd.optim._options import check_choice
+from ferrograd.optim.lr_scheduler._factors import check_range, cosine
+from ferrograd.optim.lr_scheduler._schedule import (
+    LRScheduler,
+    Rates,
+    check_optimizer,
+    expand_to_groups,
+    set_option,
+)
 
 
-def _whole(op: str, name: str, value: Any, least: int = 1) -> None:
+def _check_integer(op: str, name: str, value: Any, least: int = 1) -> None:
     if not isinstance(value, int) or value < least:
         raise ArgumentError(f"{op}: {name} is {value!r}; give a whole number from {least} on")
 
@@ -37,8 +43,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        _whole("CosineAnnealingWarmRestarts", "T_0", T_0)
-        _whole("CosineAnnealingWarmRestarts", "T_mult", T_mult)
+        _check_integer("CosineAnnealingWarmRestarts", "T_0", T_0)
+        _check_integer("CosineAnnealingWarmRestarts", "T_mult", T_mult)
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
@@ -57,11 +63,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_i *= self.T_mult
         else:
             epoch = 0 if epoch is None else epoch
-            self._find(epoch)
+            self._find_period(epoch)
         self.last_epoch = math.floor(epoch)
-        self._write(self.get_lr())
+        self._set_lr(self.get_lr())
 
-    def _find(self, epoch: float) -> None:
+    def _find_period(self, epoch: float) -> None:
         """Finds the period that an epoch is in."""
         if epoch < 0:
             raise ArgumentError(
@@ -77,13 +83,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur, self.T_i = epoch - begin, self.T_0 * self.T_mult**periods
 
 
-class _Cycling(LRScheduler):
+class _CyclicScheduler(LRScheduler):
     """Base of the schedules that change momentum against the rate."""
 
-    def _take_momentum(
+    def _init_momentum(
         self, optimizer: Optimizer, enabled: bool, low: Any, high: Any, fresh: bool
     ) -> None:
-        """Notes the ends of the momentum, and starts at the high one."""
+        """Stores the limits of the momentum and starts at the maximum."""
         op = type(self).__name__
         self.cycle_momentum = enabled
         if not enabled:
@@ -93,23 +99,23 @@ class _Cycling(LRScheduler):
                 f"{op}: the optimiser has no momentum and no betas; pass cycle_momentum=False"
             )
         self.use_beta1 = "betas" in optimizer.defaults
-        self.base_momentums = for_groups(op, "base_momentum", optimizer, low)
-        self.max_momentums = for_groups(op, "max_momentum", optimizer, high)
+        self.base_momentums = expand_to_groups(op, "base_momentum", optimizer, low)
+        self.max_momentums = expand_to_groups(op, "max_momentum", optimizer, high)
         if not fresh:
             return
         ends = zip(self.base_momentums, self.max_momentums, strict=True)
         for group, (base, most) in zip(optimizer.param_groups, ends, strict=True):
             group["base_momentum"], group["max_momentum"] = base, most
-            self._write_momentum(group, most)
+            self._set_momentum(group, most)
 
-    def _write_momentum(self, group: dict[str, Any], momentum: Any) -> None:
+    def _set_momentum(self, group: dict[str, Any], momentum: Any) -> None:
         if self.use_beta1:
             group["betas"] = (momentum, *group["betas"][1:])
         else:
             group["momentum"] = momentum
 
 
-class CyclicLR(_Cycling):
+class CyclicLR(_CyclicScheduler):
     """Triangles between `base_lr` and `max_lr`, with momentum in the opposite direction.
 
     A cycle rises for `step_size_up` steps and falls for `step_size_down`. `mode` controls the
@@ -135,16 +141,16 @@ class CyclicLR(_Cycling):
         max_momentum: float = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        checked("CyclicLR", optimizer)
+        check_optimizer("CyclicLR", optimizer)
         if scale_fn is None:
-            one_of("CyclicLR", "mode", mode, ("triangular", "triangular2", "exp_range"))
-        base_lrs = for_groups("CyclicLR", "base_lr", optimizer, base_lr)
-        self.max_lrs = for_groups("CyclicLR", "max_lr", optimizer, max_lr)
+            check_choice("CyclicLR", "mode", mode, ("triangular", "triangular2", "exp_range"))
+        base_lrs = expand_to_groups("CyclicLR", "base_lr", optimizer, base_lr)
+        self.max_lrs = expand_to_groups("CyclicLR", "max_lr", optimizer, max_lr)
         fresh = last_epoch == -1
-        self._take_momentum(optimizer, cycle_momentum, base_momentum, max_momentum, fresh)
+        self._init_momentum(optimizer, cycle_momentum, base_momentum, max_momentum, fresh)
         if fresh:
             for group, rate in zip(optimizer.param_groups, base_lrs, strict=True):
-                write(group, "lr", rate)
+                set_option(group, "lr", rate)
         down = step_size_up if step_size_down is None else step_size_down
         if not step_size_up > 0 or down < 0:
             raise ArgumentError(
@@ -180,12 +186,12 @@ class CyclicLR(_Cycling):
         if self.cycle_momentum:
             ends = zip(self.base_momentums, self.max_momentums, strict=True)
             for group, (base, most) in zip(self.optimizer.param_groups, ends, strict=True):
-                self._write_momentum(group, most - (most - base) * height)
+                self._set_momentum(group, most - (most - base) * height)
         pairs = zip(self.base_lrs, self.max_lrs, strict=True)
         return [base + (most - base) * height for base, most in pairs]
 
 
-class OneCycleLR(_Cycling):
+class OneCycleLR(_CyclicScheduler):
     """One rise from `max_lr / div_factor` to `max_lr` and a fall far below, over `total_steps`.
 
     The rise takes the fraction `pct_start` of the steps; the fall ends at the initial rate divided
@@ -212,10 +218,10 @@ class OneCycleLR(_Cycling):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        checked("OneCycleLR", optimizer)
-        self.total_steps = _total(total_steps, epochs, steps_per_epoch)
-        between("OneCycleLR", "pct_start", pct_start, 0.0, 1.0)
-        one_of("OneCycleLR", "anneal_strategy", anneal_strategy, ("cos", "linear"))
+        check_optimizer("OneCycleLR", optimizer)
+        self.total_steps = _compute_total_steps(total_steps, epochs, steps_per_epoch)
+        check_range("OneCycleLR", "pct_start", pct_start, 0.0, 1.0)
+        check_choice("OneCycleLR", "anneal_strategy", anneal_strategy, ("cos", "linear"))
         self.anneal_strategy = anneal_strategy
         #: The end of each phase, and the rates and momenta at both ends.
         self._phases: list[tuple[float, str, str, str, str]] = []
@@ -229,11 +235,11 @@ class OneCycleLR(_Cycling):
         self._phases.append((self.total_steps - 1.0, *last))
         fresh = last_epoch == -1
         if fresh:
-            rates = for_groups("OneCycleLR", "max_lr", optimizer, max_lr)
+            rates = expand_to_groups("OneCycleLR", "max_lr", optimizer, max_lr)
             for group, rate in zip(optimizer.param_groups, rates, strict=True):
                 group["initial_lr"], group["max_lr"] = rate / div_factor, rate
                 group["min_lr"] = group["initial_lr"] / final_div_factor
-        self._take_momentum(optimizer, cycle_momentum, base_momentum, max_momentum, fresh)
+        self._init_momentum(optimizer, cycle_momentum, base_momentum, max_momentum, fresh)
         super().__init__(optimizer, last_epoch)
 
     def _anneal(self, start: Any, end: Any, share: float) -> Any:
@@ -259,19 +265,19 @@ class OneCycleLR(_Cycling):
         for group in self.optimizer.param_groups:
             rates.append(self._anneal(group[phase[1]], group[phase[2]], share))
             if self.cycle_momentum:
-                self._write_momentum(group, self._anneal(group[phase[3]], group[phase[4]], share))
+                self._set_momentum(group, self._anneal(group[phase[3]], group[phase[4]], share))
         return rates
 
 
-def _total(total: int | None, epochs: int | None, per_epoch: int | None) -> int:
+def _compute_total_steps(total: int | None, epochs: int | None, per_epoch: int | None) -> int:
     """The number of steps of one cycle."""
     if total is not None:
-        _whole("OneCycleLR", "total_steps", total)
+        _check_integer("OneCycleLR", "total_steps", total)
         return total
     if epochs is None or per_epoch is None:
         raise ArgumentError(
             "OneCycleLR: there are no steps; give total_steps, or epochs and steps_per_epoch"
         )
-    _whole("OneCycleLR", "epochs", epochs)
-    _whole("OneCycleLR", "steps_per_epoch", per_epoch)
+    _check_integer("OneCycleLR", "epochs", epochs)
+    _check_integer("OneCycleLR", "steps_per_epoch", per_epoch)
     return epochs * per_epoch

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates
@@ -20,7 +20,7 @@ from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates
 Factor = Callable[[int], float]
 
 
-def _functions(op: str, optimizer: Optimizer, given: Any) -> list[Factor]:
+def _list_lambdas(op: str, optimizer: Optimizer, given: Any) -> list[Factor]:
     count = len(optimizer.param_groups)
     functions = list(given) if isinstance(given, list | tuple) else [given] * count
     if len(functions) != count:
@@ -33,13 +33,13 @@ def _functions(op: str, optimizer: Optimizer, given: Any) -> list[Factor]:
     return functions
 
 
-def between(op: str, name: str, value: float, least: float, most: float) -> None:
+def check_range(op: str, name: str, value: float, least: float, most: float) -> None:
     """Raises for a number outside a range."""
     if not least <= value <= most:
         raise ArgumentError(f"{op}: {name} is {value}; give a number from {least:g} to {most:g}")
 
 
-def _above(op: str, name: str, value: Any) -> Any:
+def _check_positive(op: str, name: str, value: Any) -> Any:
     """A number of epochs above 0."""
     if not value > 0:
         raise ArgumentError(f"{op}: {name} is {value!r}; give a number above 0")
@@ -60,7 +60,7 @@ class LambdaLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        self.lr_lambdas = _functions("LambdaLR", optimizer, lr_lambda)
+        self.lr_lambdas = _list_lambdas("LambdaLR", optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
@@ -73,14 +73,14 @@ class MultiplicativeLR(LRScheduler):
     """The rate of the epoch before times `lr_lambda(epoch)`, from epoch 1 on."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        self.lr_lambdas = _functions("MultiplicativeLR", optimizer, lr_lambda)
+        self.lr_lambdas = _list_lambdas("MultiplicativeLR", optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
         """The rates times the functions of the epoch."""
         if self._is_initial:
-            return self._now()
-        pairs = zip(self._now(), self.lr_lambdas, strict=True)
+            return self._get_current_lr()
+        pairs = zip(self._get_current_lr(), self.lr_lambdas, strict=True)
         return [rate * function(self.last_epoch) for rate, function in pairs]
 
 
@@ -90,13 +90,13 @@ class StepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
-        self.step_size, self.gamma = _above("StepLR", "step_size", step_size), gamma
+        self.step_size, self.gamma = _check_positive("StepLR", "step_size", step_size), gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
         """The rates, multiplied at the epochs that `step_size` divides."""
         due = self.last_epoch != 0 and self.last_epoch % self.step_size == 0
-        return self._times(self.gamma) if due else self._now()
+        return self._scale_current_lr(self.gamma) if due else self._get_current_lr()
 
     def closed_form(self) -> Rates:
         """`base gamma^⌊epoch / step_size⌋`."""
@@ -113,14 +113,16 @@ class MultiStepLR(LRScheduler):
         gamma: float = 0.1,
         last_epoch: int = -1,
     ) -> None:
-        self.milestones: Counter[int] = Counter(listed("MultiStepLR", "milestones", milestones))
+        self.milestones: Counter[int] = Counter(
+            convert_to_list("MultiStepLR", "milestones", milestones)
+        )
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
         """The rates, multiplied as often as the epoch is among the milestones."""
         often = self.milestones[self.last_epoch]
-        return self._times(self.gamma**often) if often else self._now()
+        return self._scale_current_lr(self.gamma**often) if often else self._get_current_lr()
 
     def closed_form(self) -> Rates:
         """`base gamma^(milestones so far)`."""
@@ -143,16 +145,18 @@ class ConstantLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
-        between("ConstantLR", "factor", factor, 0.0, 1.0)
+        check_range("ConstantLR", "factor", factor, 0.0, 1.0)
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
         """The rates, multiplied at epoch 0 and divided at `total_iters`."""
         if self.last_epoch == 0:
-            return self._times(self.factor)
+            return self._scale_current_lr(self.factor)
         return (
-            self._times(1.0 / self.factor) if self.last_epoch == self.total_iters else self._now()
+            self._scale_current_lr(1.0 / self.factor)
+            if self.last_epoch == self.total_iters
+            else self._get_current_lr()
         )
 
     def closed_form(self) -> Rates:
@@ -172,10 +176,10 @@ class LinearLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
-        between("LinearLR", "start_factor", start_factor, 0.0, 1.0)
+        check_range("LinearLR", "start_factor", start_factor, 0.0, 1.0)
         if start_factor == 0.0:
             raise ArgumentError("LinearLR: start_factor is 0; give a number above 0")
-        between("LinearLR", "end_factor", end_factor, 0.0, 1.0)
+        check_range("LinearLR", "end_factor", end_factor, 0.0, 1.0)
         self.start_factor, self.end_factor = start_factor, end_factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -183,12 +187,12 @@ class LinearLR(LRScheduler):
     def get_lr(self) -> Rates:
         """The rates times the quotient of this epoch's factor and the last one's."""
         if self.last_epoch == 0:
-            return self._times(self.start_factor)
+            return self._scale_current_lr(self.start_factor)
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._now()
+            return self._get_current_lr()
         rise = self.end_factor - self.start_factor
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
-        return self._times(1.0 + rise / before)
+        return self._scale_current_lr(1.0 + rise / before)
 
     def closed_form(self) -> Rates:
         """`base (start + (end - start) epoch / total_iters)`, and `base end` afterwards."""
@@ -206,7 +210,7 @@ class ExponentialLR(LRScheduler):
 
     def get_lr(self) -> Rates:
         """The rates times `gamma`."""
-        return self._now() if self._is_initial else self._times(self.gamma)
+        return self._get_current_lr() if self._is_initial else self._scale_current_lr(self.gamma)
 
     def closed_form(self) -> Rates:
         """`base gamma^epoch`."""
@@ -229,10 +233,10 @@ class PolynomialLR(LRScheduler):
     def get_lr(self) -> Rates:
         """The rates times the quotient of this epoch's factor and the last one's."""
         if self._is_initial or self.last_epoch > self.total_iters:
-            return self._now()
+            return self._get_current_lr()
         now = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
-        return self._times((now / before) ** self.power)
+        return self._scale_current_lr((now / before) ** self.power)
 
     def closed_form(self) -> Rates:
         """`base (1 - epoch / total_iters)^power`, and 0 afterwards."""
@@ -255,24 +259,24 @@ class CosineAnnealingLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
-        self.T_max, self.eta_min = _above("CosineAnnealingLR", "T_max", T_max), eta_min
+        self.T_max, self.eta_min = _check_positive("CosineAnnealingLR", "T_max", T_max), eta_min
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
         """The rates above `eta_min`, times the quotient of this epoch's cosine and the last's."""
         if self._is_initial:
-            return self._now()
+            return self._get_current_lr()
         if self._step_count == 1 and self.last_epoch > 0:
             return self.closed_form()
         turn = math.pi / self.T_max
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1.0 - math.cos(turn)) / 2.0
-            pairs = zip(self._now(), self.base_lrs, strict=True)
+            pairs = zip(self._get_current_lr(), self.base_lrs, strict=True)
             return [rate + (base - self.eta_min) * rise for rate, base in pairs]
         now = 1.0 + math.cos(turn * self.last_epoch)
         before = 1.0 + math.cos(turn * (self.last_epoch - 1))
         low = self.eta_min
-        return [now / before * (rate - low) + low for rate in self._now()]
+        return [now / before * (rate - low) + low for rate in self._get_current_lr()]
 
     def closed_form(self) -> Rates:
         """`eta_min + (base - eta_min) (1 + cos(π epoch / T_max)) / 2`."""

@@ -10,13 +10,13 @@ from typing import Any, SupportsFloat
 
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._options import one_of
+from ferrograd.optim._options import check_choice
 from ferrograd.optim.lr_scheduler._schedule import (
     LRScheduler,
-    checked,
-    for_groups,
-    options_of,
-    write,
+    check_optimizer,
+    expand_to_groups,
+    get_option,
+    set_option,
 )
 
 
@@ -49,12 +49,12 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: Any = 0.0,
         eps: float = 1e-8,
     ) -> None:
-        checked("ReduceLROnPlateau", optimizer)
+        check_optimizer("ReduceLROnPlateau", optimizer)
         if not factor < 1.0:
             raise ArgumentError(f"ReduceLROnPlateau: factor is {factor}; give a number below 1")
-        one_of("ReduceLROnPlateau", "mode", mode, ("min", "max"))
-        one_of("ReduceLROnPlateau", "threshold_mode", threshold_mode, ("rel", "abs"))
-        for_groups("ReduceLROnPlateau", "min_lr", optimizer, min_lr)
+        check_choice("ReduceLROnPlateau", "mode", mode, ("min", "max"))
+        check_choice("ReduceLROnPlateau", "threshold_mode", threshold_mode, ("rel", "abs"))
+        expand_to_groups("ReduceLROnPlateau", "min_lr", optimizer, min_lr)
         self.optimizer = optimizer
         self.mode, self.factor, self.patience = mode, factor, patience
         self.threshold, self.threshold_mode = threshold, threshold_mode
@@ -62,13 +62,13 @@ class ReduceLROnPlateau(LRScheduler):
         self.last_epoch = 0
         self.best = math.inf if mode == "min" else -math.inf
         self.cooldown_counter = self.num_bad_epochs = 0
-        self._last_lr = options_of(optimizer, "lr")
+        self._last_lr = get_option(optimizer, "lr")
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
         """Passes the metric of an epoch, and reduces the rates if it has stopped improving."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._improves(current):
+        if self._is_better(current):
             self.best, self.num_bad_epochs = current, 0
         else:
             self.num_bad_epochs += 1
@@ -76,24 +76,24 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce()
+            self._reduce_lr()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = options_of(self.optimizer, "lr")
+        self._last_lr = get_option(self.optimizer, "lr")
 
-    def _reduce(self) -> None:
-        least = for_groups("ReduceLROnPlateau.step", "min_lr", self.optimizer, self.min_lr)
+    def _reduce_lr(self) -> None:
+        least = expand_to_groups("ReduceLROnPlateau.step", "min_lr", self.optimizer, self.min_lr)
         for group, low in zip(self.optimizer.param_groups, least, strict=True):
             old = float(group["lr"])
             new = max(old * self.factor, low)
             if old - new > self.eps:
-                write(group, "lr", new)
+                set_option(group, "lr", new)
 
     @property
     def in_cooldown(self) -> bool:
         """Whether epochs are not counted yet."""
         return self.cooldown_counter > 0
 
-    def _improves(self, current: float) -> bool:
+    def _is_better(self, current: float) -> bool:
         sign = 1.0 if self.mode == "max" else -1.0
         relative = self.threshold_mode == "rel"
         if relative:

@@ -22,17 +22,17 @@ from ferrograd.optim._state_dict import copy_tensors
 Rates = list[Any]
 
 
-def value_of(x: Any) -> Any:
+def copy_value(x: Any) -> Any:
     """A copy of a tensor, or the number."""
     return x.detach().clone() if isinstance(x, Tensor) else x
 
 
-def options_of(optimizer: Optimizer, key: str) -> Rates:
+def get_option(optimizer: Optimizer, key: str) -> Rates:
     """An option of every group."""
-    return [value_of(group[key]) for group in optimizer.param_groups]
+    return [copy_value(group[key]) for group in optimizer.param_groups]
 
 
-def write(group: dict[str, Any], key: str, value: Any) -> None:
+def set_option(group: dict[str, Any], key: str, value: Any) -> None:
     """Sets an option; a tensor is written in place."""
     if isinstance(group.get(key), Tensor):
         group[key].fill_(float(value))
@@ -40,17 +40,17 @@ def write(group: dict[str, Any], key: str, value: Any) -> None:
         group[key] = value
 
 
-def for_groups(op: str, name: str, optimizer: Optimizer, given: Any) -> list[Any]:
+def expand_to_groups(op: str, name: str, optimizer: Optimizer, given: Any) -> list[Any]:
     """One value for each group: the given sequence, or one value for all."""
     count = len(optimizer.param_groups)
     if not isinstance(given, list | tuple):
-        return [value_of(given) for _ in range(count)]
+        return [copy_value(given) for _ in range(count)]
     if len(given) != count:
         raise ArgumentError(f"{op}: {name} has {len(given)} values for {count} groups")
-    return [value_of(x) for x in given]
+    return [copy_value(x) for x in given]
 
 
-def checked(op: str, optimizer: Any) -> None:
+def check_optimizer(op: str, optimizer: Any) -> None:
     """Raises for an object that is not an optimiser."""
     if not isinstance(optimizer, Optimizer):
         raise ArgumentTypeError(
@@ -71,7 +71,7 @@ class LRScheduler:
         super().__init_subclass__(**kwargs)
         own = cls.__dict__.get("step")
         if isinstance(own, types.FunctionType):
-            cls.step = _noted(own)  # type: ignore[method-assign]
+            cls.step = _note_step(own)  # type: ignore[method-assign]
 
     #: Attributes that `state_dict` leaves out.
     _left_out: tuple[str, ...] = ("optimizer",)
@@ -79,17 +79,17 @@ class LRScheduler:
     _is_initial = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        checked(type(self).__name__, optimizer)
+        check_optimizer(type(self).__name__, optimizer)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", value_of(group["lr"]))
+                group.setdefault("initial_lr", copy_value(group["lr"]))
             elif "initial_lr" not in group:
                 raise ArgumentError(
                     f"{type(self).__name__}: group {i} has no 'initial_lr' to resume from; load "
                     "the optimiser's state first, or leave last_epoch at -1"
                 )
-        self.base_lrs: Rates = options_of(optimizer, "initial_lr")
+        self.base_lrs: Rates = get_option(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._last_lr: Rates = []
         self._initial_step()
@@ -116,7 +116,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Moves to the next epoch, or to a given one, and sets its rates."""
-        self._note()
+        self._note_in_trace()
         if self._step_count == 1 and not self.optimizer._stepped:
             warn_user(
                 f"{type(self).__name__}.step was called before the optimiser's first step, so the "
@@ -124,40 +124,42 @@ class LRScheduler:
                 UserWarning,
             )
         self._step_count += 1
-        self._go_to(epoch)
+        self._step_to(epoch)
 
-    def _note(self) -> None:
+    def _note_in_trace(self) -> None:
         """Tells a trace that epochs are counted in Python numbers."""
-        if guards.recordings:
+        if guards.active_traces:
             guards.note_owned(self)
 
-    def _go_to(self, epoch: int | None) -> None:
-        self._note()
+    def _step_to(self, epoch: int | None) -> None:
+        self._note_in_trace()
         if epoch is None:
             self.last_epoch += 1
             rates = self.get_lr()
         else:
             self.last_epoch = epoch
             rates = self.closed_form()
-        self._write(rates)
+        self._set_lr(rates)
 
-    def _write(self, rates: Rates) -> None:
+    def _set_lr(self, rates: Rates) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            write(group, "lr", rate)
-        self._last_lr = options_of(self.optimizer, "lr")
+            set_option(group, "lr", rate)
+        self._last_lr = get_option(self.optimizer, "lr")
 
-    def _now(self) -> Rates:
+    def _get_current_lr(self) -> Rates:
         """The current rates."""
-        return options_of(self.optimizer, "lr")
+        return get_option(self.optimizer, "lr")
 
-    def _times(self, factor: float) -> Rates:
+    def _scale_current_lr(self, factor: float) -> Rates:
         """The current rates, each multiplied by a factor."""
-        return [rate * factor for rate in self._now()]
+        return [rate * factor for rate in self._get_current_lr()]
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of everything but the optimiser, and of functions that have state their state."""
         return {
-            key: [_saved(v) for v in value] if isinstance(value, list) else _saved(value)
+            key: [_save_callable(v) for v in value]
+            if isinstance(value, list)
+            else _save_callable(value)
             for key, value in self.__dict__.items()
             if key not in self._left_out
         }
@@ -166,32 +168,32 @@ class LRScheduler:
         """Loads a state; function objects are kept and load their own state."""
         for key, value in state_dict.items():
             own = self.__dict__.get(key)
-            if isinstance(own, list) and any(_is_code(v) for v in own):
+            if isinstance(own, list) and any(_is_callable(v) for v in own):
                 for function, state in zip(own, value, strict=True):
-                    _load(function, state)
-            elif _is_code(own):
-                _load(own, value)
+                    _load_callable(function, state)
+            elif _is_callable(own):
+                _load_callable(own, value)
             else:
                 self.__dict__[key] = copy_tensors(value)
 
 
-def _noted(step: types.FunctionType) -> Callable[..., Any]:
-    """A `step` of a subclass that a trace notices."""
+def _note_step(step: types.FunctionType) -> Callable[..., Any]:
+    """Wraps the `step` of a subclass so that a trace depends on its schedule."""
 
     @wraps(step)
-    def noted(self: LRScheduler, *args: Any, **kwargs: Any) -> Any:
-        self._note()
+    def step_with_note(self: LRScheduler, *args: Any, **kwargs: Any) -> Any:
+        self._note_in_trace()
         return step(self, *args, **kwargs)
 
-    return noted
+    return step_with_note
 
 
-def _is_code(value: Any) -> bool:
+def _is_callable(value: Any) -> bool:
     """Whether something is a function, a schedule, or another object that is called."""
     return callable(value) or isinstance(value, LRScheduler)
 
 
-def _saved(value: Any) -> Any:
+def _save_callable(value: Any) -> Any:
     if isinstance(value, LRScheduler):
         return value.state_dict()
     if not callable(value):
@@ -201,7 +203,7 @@ def _saved(value: Any) -> Any:
     return dict(getattr(value, "__dict__", {}))
 
 
-def _load(code: Any, state: Any) -> None:
+def _load_callable(code: Any, state: Any) -> None:
     if isinstance(code, LRScheduler):
         code.load_state_dict(state)
     elif state:
