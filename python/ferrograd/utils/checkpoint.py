@@ -50,15 +50,15 @@ def checkpoint_sequential(
     size = len(steps) // segments
     first = size * (segments - 1)
     for start in range(0, first, size):
-        part = _chain(steps[start : start + size])
+        part = _compose(steps[start : start + size])
         input = checkpoint(part, input, use_reentrant=use_reentrant, **options)
-    return _chain(steps[first:])(input)
+    return _compose(steps[first:])(input)
 
 
-def _chain(steps: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def chained(value: Any) -> Any:
+def _compose(steps: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def composed(value: Any) -> Any:
         for step in steps:
             value = step(value)
         return value
 
-    return chained
+    return composed

@@ -31,24 +31,24 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """
     if not isinstance(batch, Sequence) or not batch:
         raise ArgumentError(f"default_collate: {batch!r:.60} has no samples; pass a list of them")
-    return _collate(batch, "", 0)
+    return _collate_samples(batch, "", 0)
 
 
-def _collate(batch: Sequence[Any], place: str, depth: int) -> Any:
+def _collate_samples(batch: Sequence[Any], place: str, depth: int) -> Any:
     first = batch[0]
     if isinstance(first, Tensor | np.ndarray | np.generic):
-        return _stacked(batch, place)
+        return _stack_arrays(batch, place)
     if isinstance(first, bool | int | float | complex):
-        return _numbers(batch, place)
+        return _collate_numbers(batch, place)
     if isinstance(first, str | bytes):
         return list(batch)
     if first is None and all(each is None for each in batch):
         return None
     check_depth(first, depth)
-    return _containers(batch, place, depth + 1)
+    return _collate_containers(batch, place, depth + 1)
 
 
-def _containers(batch: Sequence[Any], place: str, depth: int) -> Any:
+def _collate_containers(batch: Sequence[Any], place: str, depth: int) -> Any:
     first = batch[0]
     if isinstance(first, Mapping):
         for i, each in enumerate(batch):
@@ -58,7 +58,7 @@ def _containers(batch: Sequence[Any], place: str, depth: int) -> Any:
                     f"default_collate: sample 0{place} has the keys {sorted(map(repr, first))},"
                     f" sample {i}{place} {has}; all samples need the same"
                 )
-        made = {k: _collate([b[k] for b in batch], f"{place}[{k!r}]", depth) for k in first}
+        made = {k: _collate_samples([b[k] for b in batch], f"{place}[{k!r}]", depth) for k in first}
         if type(first) is dict:
             return made
         own: Any = copy.copy(first)
@@ -69,7 +69,9 @@ def _containers(batch: Sequence[Any], place: str, depth: int) -> Any:
         own = copy.copy(first)
         for field in dataclasses.fields(first):
             parts = [getattr(each, field.name) for each in batch]
-            object.__setattr__(own, field.name, _collate(parts, f"{place}.{field.name}", depth))
+            object.__setattr__(
+                own, field.name, _collate_samples(parts, f"{place}.{field.name}", depth)
+            )
         return own
     if isinstance(first, Sequence):
         for i, each in enumerate(batch):
@@ -79,7 +81,8 @@ def _containers(batch: Sequence[Any], place: str, depth: int) -> Any:
                     f" is {each!r:.60}; all samples need the same number"
                 )
         parts = [
-            _collate(p, f"{place}[{i}]", depth) for i, p in enumerate(zip(*batch, strict=True))
+            _collate_samples(p, f"{place}[{i}]", depth)
+            for i, p in enumerate(zip(*batch, strict=True))
         ]
         return type(first)(*parts) if hasattr(first, "_fields") else parts
     raise ArgumentTypeError(
@@ -88,7 +91,7 @@ def _containers(batch: Sequence[Any], place: str, depth: int) -> Any:
     )
 
 
-def _stacked(batch: Sequence[Any], place: str) -> Tensor:
+def _stack_arrays(batch: Sequence[Any], place: str) -> Tensor:
     first = batch[0]
     for i, each in enumerate(batch):
         if getattr(each, "shape", None) != first.shape:
@@ -108,7 +111,7 @@ def _stacked(batch: Sequence[Any], place: str) -> Tensor:
     return asarray(np.stack(arrays))
 
 
-def _numbers(batch: Sequence[Any], place: str) -> Tensor:
+def _collate_numbers(batch: Sequence[Any], place: str) -> Tensor:
     for i, each in enumerate(batch):
         if not isinstance(each, bool | int | float | complex | np.generic):
             raise ArgumentTypeError(

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ferrograd._core import Tensor, asarray
-from ferrograd._tensor.generator import Generator, _source
+from ferrograd._tensor.generator import Generator, _get_numpy_generator
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -96,7 +96,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         if hasattr(index, "__index__"):
-            index = _within("TensorDataset", index, len(self))
+            index = _check_index("TensorDataset", index, len(self))
         return tuple(asarray(tensor[index]) for tensor in self.tensors)
 
     def __len__(self) -> int:
@@ -153,7 +153,7 @@ class ConcatDataset(Dataset[T_co]):
             self.cumulative_sizes.append(len(part) + (self.cumulative_sizes or [0])[-1])
 
     def __getitem__(self, index: int) -> Any:
-        index = _within("ConcatDataset", index, len(self))
+        index = _check_index("ConcatDataset", index, len(self))
         place = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[place][index - (self.cumulative_sizes[place - 1] if place else 0)]
 
@@ -197,7 +197,7 @@ class Subset(Dataset[T_co]):
 
     def __getitem__(self, index: Any) -> Any:
         if hasattr(index, "__index__"):
-            return self.dataset[self.indices[_within("Subset", index, len(self))]]
+            return self.dataset[self.indices[_check_index("Subset", index, len(self))]]
         return self.dataset[[self.indices[i] for i in index]]
 
     def __len__(self) -> int:
@@ -230,7 +230,7 @@ def random_split(
                 f"random_split: lengths {list(lengths)} do not share out {size} samples; pass"
                 " whole numbers that add up to that, or fractions that add up to 1"
             )
-    order = _source(generator).permutation(size).tolist()
+    order = _get_numpy_generator(generator).permutation(size).tolist()
     ends = np.cumsum(counts).tolist()
     begins = [0, *ends[:-1]]
     return [Subset(dataset, order[begin:end]) for begin, end in zip(begins, ends, strict=True)]
@@ -239,16 +239,16 @@ def random_split(
 def gather(dataset: Any, indices: Sequence[int]) -> list[Tensor] | None:
     """The batch of samples as tensors, copied at once; None if samples must be read one by one."""
     while type(dataset) is Subset:
-        indices = [dataset.indices[_within("Subset", i, len(dataset))] for i in indices]
+        indices = [dataset.indices[_check_index("Subset", i, len(dataset))] for i in indices]
         dataset = dataset.dataset
     if type(dataset) is not TensorDataset:
         return None
     length = len(dataset)
-    rows = np.array([_within("TensorDataset", i, length) for i in indices], np.int64)
-    return [_rows(tensor, rows) for tensor in dataset.tensors]
+    rows = np.array([_check_index("TensorDataset", i, length) for i in indices], np.int64)
+    return [_take_rows(tensor, rows) for tensor in dataset.tensors]
 
 
-def _rows(tensor: Any, rows: np.ndarray) -> Tensor:
+def _take_rows(tensor: Any, rows: np.ndarray) -> Tensor:
     if isinstance(tensor, Tensor):
         if tensor.requires_grad:
             return tensor[rows]
@@ -256,7 +256,7 @@ def _rows(tensor: Any, rows: np.ndarray) -> Tensor:
     return asarray(np.take(tensor, rows, axis=0).view(np.ndarray))
 
 
-def _within(op: str, index: Any, length: int) -> int:
+def _check_index(op: str, index: Any, length: int) -> int:
     number = index.__index__()
     if not -length <= number < length:
         raise IndexOutOfRangeError(

@@ -45,11 +45,11 @@ class WorkerInfo:
         return self._generator
 
 
-class _Current(threading.local):
+class _WorkerLocal(threading.local):
     info: WorkerInfo | None = None
 
 
-_CURRENT = _Current()
+_worker_local = _WorkerLocal()
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -62,15 +62,15 @@ def get_worker_info() -> WorkerInfo | None:
     >>> data.get_worker_info() is None
     True
     """
-    return _CURRENT.info
+    return _worker_local.info
 
 
-class Stopped(Exception):  # noqa: N818
+class LoopStopped(Exception):  # noqa: N818
     """The loop over the batches has ended."""
 
 
-class Fetch:
-    """Makes batches of a dataset with indices; single samples where `single`."""
+class MapFetcher:
+    """Loads batches from a map-style dataset; single samples if `single`."""
 
     def __init__(
         self, dataset: Any, collate: Callable[[Any], Any], single: bool, workers: int, seed: int
@@ -83,10 +83,10 @@ class Fetch:
 
     def __call__(self, number: int, indices: Any, worker: int, stopped: Callable[[], bool]) -> Any:
         """Batch `number`, of a list of indices, or the one sample of an index."""
-        _CURRENT.info = WorkerInfo(worker, self.workers, self.seed, self.dataset, number)
+        _worker_local.info = WorkerInfo(worker, self.workers, self.seed, self.dataset, number)
         try:
             if self.single:
-                samples = self._sample(indices, number)
+                samples = self._get_sample(indices, number)
             else:
                 if not hasattr(indices, "__iter__"):
                     raise ArgumentTypeError(
@@ -97,12 +97,12 @@ class Fetch:
                 batch = gather(self.dataset, indices) if usual else None
                 if batch is not None:
                     return batch
-                samples = self._samples(indices, number, stopped)
-            return collated(self.collate, samples, number, indices)
+                samples = self._get_samples(indices, number, stopped)
+            return collate_batch(self.collate, samples, number, indices)
         finally:
-            _CURRENT.info = None
+            _worker_local.info = None
 
-    def _sample(self, index: Any, number: int) -> Any:
+    def _get_sample(self, index: Any, number: int) -> Any:
         try:
             return self.dataset[index]
         except Exception as error:
@@ -110,7 +110,7 @@ class Fetch:
             error.add_note(f"DataLoader: {name}[{index!r}] failed, for batch {number}")
             raise
 
-    def _samples(self, indices: Sequence[Any], number: int, stopped: Callable[[], bool]) -> Any:
+    def _get_samples(self, indices: Sequence[Any], number: int, stopped: Callable[[], bool]) -> Any:
         if hasattr(self.dataset, "__getitems__"):
             try:
                 return self.dataset.__getitems__(indices)
@@ -121,13 +121,13 @@ class Fetch:
         samples = []
         for index in indices:
             if stopped():
-                raise Stopped
-            samples.append(self._sample(index, number))
+                raise LoopStopped
+            samples.append(self._get_sample(index, number))
         return samples
 
 
-class FetchStream:
-    """Makes batches of the next samples of an iterable dataset."""
+class IterableFetcher:
+    """Loads batches of consecutive samples from an iterable dataset."""
 
     def __init__(self, dataset: Any, collate: Callable[[Any], Any], drop_last: bool) -> None:
         self.samples = iter(dataset)
@@ -136,11 +136,11 @@ class FetchStream:
         self.read = 0
 
     def __call__(self, number: int, size: Any, worker: int, stopped: Callable[[], bool]) -> Any:
-        """The next batch of `size` samples, or a sample where it is None; `END` after the last."""
+        """The next `size` samples as a batch; one sample if None; `END_OF_STREAM` at the end."""
         samples: list[Any] = []
         while len(samples) < (1 if size is None else size):
             if stopped():
-                raise Stopped
+                raise LoopStopped
             try:
                 samples.append(next(self.samples))
             except StopIteration:
@@ -150,16 +150,16 @@ class FetchStream:
                 raise
             self.read += 1
         if not samples or (size is not None and self.drop_last and len(samples) < size):
-            return END
-        return collated(self.collate, samples[0] if size is None else samples, number, None)
+            return END_OF_STREAM
+        return collate_batch(self.collate, samples[0] if size is None else samples, number, None)
 
 
 #: Marks the end of the stream.
-END = object()
+END_OF_STREAM = object()
 
 
-def collated(collate: Callable[[Any], Any], samples: Any, number: int, indices: Any) -> Any:
-    """The batch of samples; an error names their indices."""
+def collate_batch(collate: Callable[[Any], Any], samples: Any, number: int, indices: Any) -> Any:
+    """Calls `collate` with the samples; an error gets a note with their indices."""
     try:
         return collate(samples)
     except Exception as error:
@@ -168,85 +168,87 @@ def collated(collate: Callable[[Any], Any], samples: Any, number: int, indices: 
         raise
 
 
-Work = Callable[[int, Any, int, Callable[[], bool]], Any]
+FetchFunction = Callable[[int, Any, int, Callable[[], bool]], Any]
 
 
-class Workers:
-    """Threads that make batches ahead of the loop that takes them."""
+class WorkerPool:
+    """Threads that load batches before the loop asks for them."""
 
-    def __init__(self, count: int, work: Work, begin: Callable[[int], Any] | None) -> None:
-        self._work = work
-        self._begin = begin
-        self._changed = threading.Condition()
+    def __init__(self, count: int, work: FetchFunction, begin: Callable[[int], Any] | None) -> None:
+        self._fetch = work
+        self._init_fn = begin
+        self._condition = threading.Condition()
         self._tasks: deque[tuple[int, Any]] = deque()
-        self._done: dict[int, tuple[Any, BaseException | None]] = {}
+        self._results: dict[int, tuple[Any, BaseException | None]] = {}
         self._closed = False
-        self._failed: BaseException | None = None
+        self._init_error: BaseException | None = None
         self._threads = [
-            threading.Thread(target=self._run, args=(i,), name=f"DataLoader-{i}", daemon=True)
+            threading.Thread(
+                target=self._run_worker, args=(i,), name=f"DataLoader-{i}", daemon=True
+            )
             for i in range(count)
         ]
         for thread in self._threads:
             thread.start()
 
     def submit(self, number: int, task: Any) -> None:
-        """Asks for batch `number`."""
-        with self._changed:
+        """Puts the task of batch `number` into the queue."""
+        with self._condition:
             self._tasks.append((number, task))
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def take(self, number: int, timeout: float) -> Any:
-        """Waits for batch `number`."""
-        with self._changed:
+        """Waits for batch `number` and returns it."""
+        with self._condition:
 
-            def there() -> bool:
-                return number in self._done or self._failed is not None
+            def is_ready() -> bool:
+                return number in self._results or self._init_error is not None
 
-            if not self._changed.wait_for(there, timeout or None):
+            if not self._condition.wait_for(is_ready, timeout or None):
                 raise TimeoutError(
                     f"DataLoader: batch {number} was not there after {timeout} s; raise timeout="
                 )
-            if number not in self._done and self._failed is not None:
-                raise self._failed
-            value, error = self._done.pop(number)
+            if number not in self._results and self._init_error is not None:
+                raise self._init_error
+            value, error = self._results.pop(number)
         if error is not None:
             raise error
         return value
 
     def close(self) -> None:
         """Ends the threads; waits for the samples that they are reading."""
-        with self._changed:
+        with self._condition:
             self._closed = True
             self._tasks.clear()
-            self._changed.notify_all()
+            self._condition.notify_all()
         for thread in self._threads:
             thread.join()
-        self._done.clear()
+        self._results.clear()
 
-    def _run(self, worker: int) -> None:
-        if self._begin is not None:
+    def _run_worker(self, worker: int) -> None:
+        if self._init_fn is not None:
             try:
-                self._begin(worker)
+                self._init_fn(worker)
             except BaseException as error:
                 error.add_note(f"DataLoader: worker_init_fn({worker}) failed")
-                with self._changed:
-                    self._failed = error
-                    self._changed.notify_all()
+                with self._condition:
+                    self._init_error = error
+                    self._condition.notify_all()
                 return
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._tasks or self._closed)
+            with self._condition:
+                self._condition.wait_for(lambda: self._tasks or self._closed)
                 if self._closed:
                     return
                 number, task = self._tasks.popleft()
             value, failed = None, None
             try:
-                value = self._work(number, task, worker, lambda: self._closed)
-            except Stopped:
+                value = self._fetch(number, task, worker, lambda: self._closed)
+            except LoopStopped:
                 return
             except BaseException as error:
                 failed = error
-            with self._changed:
-                self._done[number] = value, failed
-                self._changed.notify_all()
+            with self._condition:
+                self._results[number] = value, failed
+                self._condition.notify_all()
             del value, failed

@@ -16,8 +16,14 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.utils.data._collate import default_collate, default_convert
 from ferrograd.utils.data._dataset import IterableDataset
-from ferrograd.utils.data._fetch import END, Fetch, FetchStream, Work, Workers
-from ferrograd.utils.data._resume import Position, Sources
+from ferrograd.utils.data._fetch import (
+    END_OF_STREAM,
+    FetchFunction,
+    IterableFetcher,
+    MapFetcher,
+    WorkerPool,
+)
+from ferrograd.utils.data._resume import GeneratorStates, LoaderPosition
 from ferrograd.utils.data._sampler import (
     BatchSampler,
     RandomSampler,
@@ -26,12 +32,12 @@ from ferrograd.utils.data._sampler import (
 )
 
 
-class Order(NamedTuple):
-    """The tasks of an epoch; the first one has the number `first`."""
+class EpochPlan(NamedTuple):
+    """What an epoch loads: its tasks, numbered from `first`, and the function that runs one."""
 
     tasks: Iterator[Any]
     first: int
-    work: Work
+    work: FetchFunction
     workers: int
 
 
@@ -77,15 +83,21 @@ class DataLoader:
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _refuse("multiprocessing_context", multiprocessing_context, "workers are threads")
-        _refuse("persistent_workers", persistent_workers and not num_workers, "num_workers is 0")
-        _refuse("in_order=False", not in_order, "batches come in their order")
-        self._stream = isinstance(dataset, IterableDataset)
-        self._check(shuffle, sampler, batch_sampler, batch_size, drop_last)
-        _count("num_workers", num_workers, 0)
+        _check_unsupported(
+            "multiprocessing_context", multiprocessing_context, "workers are threads"
+        )
+        _check_unsupported(
+            "persistent_workers", persistent_workers and not num_workers, "num_workers is 0"
+        )
+        _check_unsupported("in_order=False", not in_order, "batches come in their order")
+        self._is_iterable = isinstance(dataset, IterableDataset)
+        self._check_samplers(shuffle, sampler, batch_sampler, batch_size, drop_last)
+        _check_count("num_workers", num_workers, 0)
         if prefetch_factor is not None:
-            _count("prefetch_factor", prefetch_factor, 1)
-            _refuse("prefetch_factor", not num_workers, "without workers nothing is fetched ahead")
+            _check_count("prefetch_factor", prefetch_factor, 1)
+            _check_unsupported(
+                "prefetch_factor", not num_workers, "without workers nothing is fetched ahead"
+            )
         if not timeout >= 0:
             raise ArgumentError(f"DataLoader: timeout is {timeout}; give at least 0 seconds")
         self.dataset = dataset
@@ -96,50 +108,50 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self.generator = generator
         self.prefetch_factor = prefetch_factor
-        self._order_of(shuffle, sampler, batch_sampler)
-        default = default_convert if self._samples_one_by_one() else default_collate
+        self._init_samplers(shuffle, sampler, batch_sampler)
+        default = default_convert if self._is_unbatched() else default_collate
         self.collate_fn = default if collate_fn is None else collate_fn
-        self._sources = Sources(self)
-        self._position = Position(0)
-        self._resumed: Position | None = None
+        self._generators = GeneratorStates(self)
+        self._position = LoaderPosition(0)
+        self._resumed: LoaderPosition | None = None
 
-    def _check(
+    def _check_samplers(
         self, shuffle: Any, sampler: Any, batch_sampler: Any, batch_size: Any, drop_last: bool
     ) -> None:
         given = {"shuffle": shuffle, "sampler": sampler, "batch_sampler": batch_sampler}
-        if self._stream:
+        if self._is_iterable:
             for name, value in given.items():
-                _refuse(name, value, "an IterableDataset gives its own order")
+                _check_unsupported(name, value, "an IterableDataset gives its own order")
         if batch_sampler is not None:
             alone = batch_size == 1 and not drop_last and not shuffle and sampler is None
-            _refuse(
+            _check_unsupported(
                 "batch_sampler",
                 not alone,
                 "it excludes batch_size, shuffle, sampler and drop_last",
             )
         if sampler is not None:
-            _refuse("sampler", shuffle, "it excludes shuffle")
+            _check_unsupported("sampler", shuffle, "it excludes shuffle")
         if batch_size is None:
-            _refuse("drop_last", drop_last, "it needs a batch_size")
+            _check_unsupported("drop_last", drop_last, "it needs a batch_size")
         else:
-            _count("batch_size", batch_size, 1)
+            _check_count("batch_size", batch_size, 1)
 
-    def _order_of(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-        if sampler is None and not self._stream and batch_sampler is None:
+    def _init_samplers(self, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+        if sampler is None and not self._is_iterable and batch_sampler is None:
             data = self.dataset
             sampler = RandomSampler(data, generator=self.generator) if shuffle else None
             sampler = SequentialSampler(data) if sampler is None else sampler
-        if batch_sampler is None and self.batch_size is not None and not self._stream:
+        if batch_sampler is None and self.batch_size is not None and not self._is_iterable:
             batch_sampler = BatchSampler(sampler, self.batch_size, self.drop_last)
         self.sampler = sampler
         self.batch_sampler = batch_sampler
 
-    def _samples_one_by_one(self) -> bool:
+    def _is_unbatched(self) -> bool:
         return self.batch_size is None and self.batch_sampler is None
 
     def __len__(self) -> int:
         """The number of batches of an epoch."""
-        if not self._stream:
+        if not self._is_iterable:
             order: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
             return len(order)
         count = len(self.dataset)
@@ -154,43 +166,43 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         resumed, self._resumed = self._resumed, None
-        now = self._sources.states()
+        now = self._generators.get_states()
         within = resumed is not None and resumed.before is not None
         if resumed is not None:
             self._position = resumed
         if within:
-            self._sources.put(self._position.before)
+            self._generators.set_states(self._position.before)
         else:
-            self._position = self._position.following(now)
+            self._position = self._position.start_next_epoch(now)
         try:
-            order = self._begin(self._position)
+            order = self._plan_epoch(self._position)
         finally:
             if within:
-                self._sources.put(now)
-        return self._run(self._position, order)
+                self._generators.set_states(now)
+        return self._iterate(self._position, order)
 
-    def _begin(self, position: Position) -> Order:
-        """Draws the order of the epoch, and skips batches that were already returned."""
+    def _plan_epoch(self, position: LoaderPosition) -> EpochPlan:
+        """Draws the sample order of the epoch; batches that were already returned are skipped."""
         seed = draw_seed(self.generator)
-        if self._stream:
-            stream = FetchStream(self.dataset, self.collate_fn, self.drop_last)
+        if self._is_iterable:
+            stream = IterableFetcher(self.dataset, self.collate_fn, self.drop_last)
             skipped = position.batches * (1 if self.batch_size is None else self.batch_size)
             for _ in islice(stream.samples, skipped):
                 stream.read += 1
-            return Order(
+            return EpochPlan(
                 repeat(self.batch_size), position.batches, stream, min(self.num_workers, 1)
             )
         given: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
-        fetch = Fetch(
-            self.dataset, self.collate_fn, self._samples_one_by_one(), self.num_workers, seed
+        fetch = MapFetcher(
+            self.dataset, self.collate_fn, self._is_unbatched(), self.num_workers, seed
         )
         # Reads the first index, so that the sampler draws now.
         tasks = islice(given, position.batches, None)
         first = list(islice(tasks, 1))
-        return Order(_chained(first, tasks), position.batches, fetch, self.num_workers)
+        return EpochPlan(_chain(first, tasks), position.batches, fetch, self.num_workers)
 
-    def _run(self, position: Position, order: Order) -> Iterator[Any]:
-        batches = self._ahead(order) if order.workers else self._here(order)
+    def _iterate(self, position: LoaderPosition, order: EpochPlan) -> Iterator[Any]:
+        batches = self._prefetch(order) if order.workers else self._load_serially(order)
         try:
             for batch in batches:
                 position.batches += 1
@@ -200,17 +212,17 @@ class DataLoader:
             batches.close()
         position.end()
 
-    def _here(self, order: Order) -> Any:
+    def _load_serially(self, order: EpochPlan) -> Any:
         for number, task in enumerate(order.tasks, order.first):
-            batch = order.work(number, task, 0, _never)
-            if batch is END:
+            batch = order.work(number, task, 0, _is_never_stopped)
+            if batch is END_OF_STREAM:
                 return
             yield batch
             del batch
 
-    def _ahead(self, order: Order) -> Any:
+    def _prefetch(self, order: EpochPlan) -> Any:
         tasks = enumerate(order.tasks, order.first)
-        workers = Workers(order.workers, order.work, self.worker_init_fn)
+        workers = WorkerPool(order.workers, order.work, self.worker_init_fn)
         try:
             asked = number = order.first
             depth = order.workers * (self.prefetch_factor or 2)
@@ -221,7 +233,7 @@ class DataLoader:
                 if number == asked:
                     return
                 batch = workers.take(number, self.timeout)
-                if batch is END:
+                if batch is END_OF_STREAM:
                     return
                 number += 1
                 yield batch
@@ -235,8 +247,12 @@ class DataLoader:
         In the middle of a loop, the current batch counts as done.
         """
         position = self._resumed or self._position
-        length = None if self._stream else len(self)
-        return {**position.saved(), "length": length, "generators": self._sources.own_states()}
+        length = None if self._is_iterable else len(self)
+        return {
+            **position.to_state(),
+            "length": length,
+            "generators": self._generators.get_own_states(),
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Makes the next loop continue from a state.
@@ -244,32 +260,32 @@ class DataLoader:
         The loader must have the arguments of the saved one.
         """
         op = "DataLoader.load_state_dict"
-        position = Position.loaded(op, state_dict)
-        if position.batches and not self._stream and state_dict["length"] != len(self):
+        position = LoaderPosition.from_state(op, state_dict)
+        if position.batches and not self._is_iterable and state_dict["length"] != len(self):
             raise ArgumentError(
                 f"{op}: the state is in the middle of an epoch of {state_dict['length']} batches,"
                 f" and this loader has {len(self)}; make it alike, or save between epochs"
             )
-        self._sources.check(op, state_dict["generators"], position.before)
-        self._sources.put_own(state_dict["generators"])
+        self._generators.check_own_states(op, state_dict["generators"], position.before)
+        self._generators.set_own_states(state_dict["generators"])
         self._resumed = position
 
 
-def _chained(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
+def _chain(first: list[Any], rest: Iterator[Any]) -> Iterator[Any]:
     yield from first
     yield from rest
 
 
-def _never() -> bool:
+def _is_never_stopped() -> bool:
     return False
 
 
-def _refuse(name: str, given: Any, why: str) -> None:
+def _check_unsupported(name: str, given: Any, why: str) -> None:
     if given:
         raise ArgumentError(f"DataLoader: {name} is not supported here: {why}; leave it out")
 
 
-def _count(name: str, value: Any, least: int) -> None:
+def _check_count(name: str, value: Any, least: int) -> None:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(
             f"DataLoader: {name} is {value!r}; give a whole number of at least {least}"

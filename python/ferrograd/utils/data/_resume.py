@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from ferrograd._tensor.generator import (
-    _DEFAULT,
+    _DEFAULT_GENERATOR,
     Generator,
-    _source,
-    check_state,
-    put_state,
-    state_of,
+    _get_numpy_generator,
+    check_generator_state,
+    get_generator_state,
+    set_generator_state,
 )
 from ferrograd.errors import ArgumentError
 
 States = list[dict[str, Any]]
 
 
-class Position:
+class LoaderPosition:
     """The epoch, its number of returned batches, and the generator states from before the epoch."""
 
     def __init__(self, epoch: int, batches: int = 0, before: States | None = None) -> None:
@@ -30,21 +30,21 @@ class Position:
         self.batches = batches
         self.before = before
 
-    def following(self, before: States) -> Position:
-        """The begin of the next epoch; one that was broken off has ended."""
-        return Position(self.epoch + (self.before is not None), 0, before)
+    def start_next_epoch(self, before: States) -> LoaderPosition:
+        """The start of the next epoch; an interrupted epoch counts as finished."""
+        return LoaderPosition(self.epoch + (self.before is not None), 0, before)
 
     def end(self) -> None:
-        """The epoch ran through."""
+        """Marks the epoch as finished."""
         self.epoch, self.batches, self.before = self.epoch + 1, 0, None
 
-    def saved(self) -> dict[str, Any]:
-        """Its entries in a state."""
+    def to_state(self) -> dict[str, Any]:
+        """Its entries in a state dict."""
         return {"epoch": self.epoch, "batches": self.batches, "before": self.before}
 
     @staticmethod
-    def loaded(op: str, state: Any) -> Position:
-        """The position in a state."""
+    def from_state(op: str, state: Any) -> LoaderPosition:
+        """The position that a state dict describes."""
         wanted = {"epoch", "batches", "before", "length", "generators"}
         if not isinstance(state, dict) or set(state) != wanted:
             has = sorted(map(repr, state)) if isinstance(state, dict) else type(state).__name__
@@ -54,14 +54,14 @@ class Position:
             raise ArgumentError(f"{op}: epoch {epoch!r} and batches {batches!r} are no counts")
         if batches and before is None:
             raise ArgumentError(f"{op}: {batches} batches without the states before them")
-        return Position(epoch, batches, before)
+        return LoaderPosition(epoch, batches, before)
 
 
-class Sources:
+class GeneratorStates:
     """The default generator, and those of a loader and its samplers, each once."""
 
     def __init__(self, loader: Any) -> None:
-        self._found: list[Any] = [_DEFAULT]
+        self._sources: list[Any] = [_DEFAULT_GENERATOR]
         pending = [loader, loader.batch_sampler, loader.sampler]
         seen = set()
         while pending:
@@ -71,60 +71,64 @@ class Sources:
             seen.add(id(each))
             own = getattr(each, "generator", None)
             if isinstance(own, Generator | np.random.Generator):
-                self._add(own)
+                self._add_source(own)
             if each is not loader and hasattr(each, "load_state_dict"):
-                self._add(each)
+                self._add_source(each)
             pending += [getattr(each, "sampler", None), getattr(each, "batch_sampler", None)]
 
-    def _add(self, source: Any) -> None:
-        if not any(known is source for known in self._found):
-            self._found.append(source)
+    def _add_source(self, source: Any) -> None:
+        if not any(known is source for known in self._sources):
+            self._sources.append(source)
 
-    def states(self) -> States:
+    def get_states(self) -> States:
         """All states, the default generator's first."""
-        return [_state(source) for source in self._found]
+        return [_get_state(source) for source in self._sources]
 
-    def own_states(self) -> States:
+    def get_own_states(self) -> States:
         """The states of all but the default generator, which is not the loader's."""
-        return self.states()[1:]
+        return self.get_states()[1:]
 
-    def put(self, states: States | None) -> None:
+    def set_states(self, states: States | None) -> None:
         """Restores all states."""
-        for source, state in zip(self._found, states or (), strict=False):
-            _put(source, state)
+        for source, state in zip(self._sources, states or (), strict=False):
+            _set_state(source, state)
 
-    def put_own(self, states: States) -> None:
-        """Restores the result of `own_states`."""
-        for source, state in zip(self._found[1:], states, strict=True):
-            _put(source, state)
+    def set_own_states(self, states: States) -> None:
+        """Restores the result of `get_own_states`."""
+        for source, state in zip(self._sources[1:], states, strict=True):
+            _set_state(source, state)
 
-    def check(self, op: str, own: States, before: States | None) -> None:
+    def check_own_states(self, op: str, own: States, before: States | None) -> None:
         """Raises for states of a loader with other generators."""
-        count = len(self._found)
+        count = len(self._sources)
         if len(own) != count - 1 or (before is not None and len(before) != count):
             raise ArgumentError(
                 f"{op}: the state has {len(own)} generators or samplers of its own, this loader"
                 f" {count - 1}; make it as the saved one was"
             )
         for source, state in [
-            *zip(self._found[1:], own, strict=True),
-            *zip(self._found, before or (), strict=False),
+            *zip(self._sources[1:], own, strict=True),
+            *zip(self._sources, before or (), strict=False),
         ]:
-            if _draws(source):
-                check_state(_source(source), state)
+            if _is_generator(source):
+                check_generator_state(_get_numpy_generator(source), state)
 
 
-def _draws(source: Any) -> bool:
+def _is_generator(source: Any) -> bool:
     return isinstance(source, Generator | np.random.Generator)
 
 
-def _state(source: Any) -> dict[str, Any]:
-    state: dict[str, Any] = state_of(_source(source)) if _draws(source) else source.state_dict()
+def _get_state(source: Any) -> dict[str, Any]:
+    state: dict[str, Any] = (
+        get_generator_state(_get_numpy_generator(source))
+        if _is_generator(source)
+        else source.state_dict()
+    )
     return state
 
 
-def _put(source: Any, state: dict[str, Any]) -> None:
-    if _draws(source):
-        put_state(_source(source), state)
+def _set_state(source: Any, state: dict[str, Any]) -> None:
+    if _is_generator(source):
+        set_generator_state(_get_numpy_generator(source), state)
     else:
         source.load_state_dict(state)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ferrograd._tensor.generator import Generator, _source
+from ferrograd._tensor.generator import Generator, _get_numpy_generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 T_co = TypeVar("T_co", covariant=True)
@@ -23,7 +23,7 @@ AnyGenerator = Generator | np.random.Generator | None
 
 def draw_seed(generator: AnyGenerator) -> int:
     """A seed from a generator, the default one for None."""
-    return int(_source(generator).integers(2**63))
+    return int(_get_numpy_generator(generator).integers(2**63))
 
 
 class Sampler(Generic[T_co]):
@@ -85,7 +85,7 @@ class RandomSampler(Sampler[int]):
         self._num_samples = num_samples
         self.generator = generator
         if num_samples is not None:
-            _at_least_one("RandomSampler", "num_samples", num_samples)
+            _check_positive("RandomSampler", "num_samples", num_samples)
 
     @property
     def num_samples(self) -> int:
@@ -143,7 +143,7 @@ class WeightedRandomSampler(Sampler[int]):
         replacement: bool = True,
         generator: AnyGenerator = None,
     ) -> None:
-        _at_least_one("WeightedRandomSampler", "num_samples", num_samples)
+        _check_positive("WeightedRandomSampler", "num_samples", num_samples)
         given = np.asarray(weights, np.float64)
         if given.ndim != 1 or not np.all(np.isfinite(given) & (given >= 0)) or not given.sum() > 0:
             raise ArgumentError(
@@ -178,7 +178,7 @@ class BatchSampler(Sampler[list[int]]):
     """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
-        _at_least_one("BatchSampler", "batch_size", batch_size)
+        _check_positive("BatchSampler", "batch_size", batch_size)
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
@@ -220,7 +220,7 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            size, own = _world()
+            size, own = _get_world_size_and_rank()
             num_replicas = size if num_replicas is None else num_replicas
             rank = own if rank is None else rank
         if not 0 <= rank < num_replicas:
@@ -264,7 +264,7 @@ class DistributedSampler(Sampler[int]):
         self.epoch = epoch
 
 
-def _world() -> tuple[int, int]:
+def _get_world_size_and_rank() -> tuple[int, int]:
     try:
         world = import_module("mpi4py.MPI").COMM_WORLD
     except ImportError:
@@ -275,7 +275,7 @@ def _world() -> tuple[int, int]:
     return world.Get_size(), world.Get_rank()
 
 
-def _at_least_one(op: str, name: str, value: Any) -> None:
+def _check_positive(op: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(f"{op}: {name} is {value!r}; give a whole number of at least 1")
     if value < 1:
