@@ -15,7 +15,7 @@ from ferrograd._core import Tensor, asarray
 
 #: A gradient of at least this part of the largest message is a message of its own and is summed in
 #: place. Smaller ones are copied into a shared message, which saves latency.
-ALONE = 1 / 16
+MIN_UNBUCKETED_FRACTION = 1 / 16
 
 
 class Bucket:
@@ -27,31 +27,31 @@ class Bucket:
         shared = len(parameters) > 1
         self._flat = np.zeros(self.ends[-1], parameters[0][1].dtype) if shared else None
         #: The numbers of the parameters whose gradients are not complete yet.
-        self.waiting: set[int] = set()
+        self.pending: set[int] = set()
         self._sent: np.ndarray | None = None
 
     @property
     def is_sent(self) -> bool:
-        """Whether the elements are on their way."""
+        """Whether the sum of this bucket has been started."""
         return self._sent is not None
 
-    def begin(self, reached: set[int]) -> None:
-        """A pass begins that is going to reach these parameters."""
+    def start_pass(self, reached: set[int]) -> None:
+        """Starts a backward pass that reaches these parameters."""
         self._sent = None
-        self.waiting = {number for number, _ in self.parameters if number in reached}
+        self.pending = {number for number, _ in self.parameters if number in reached}
 
-    def message(self, used: np.ndarray) -> np.ndarray:
+    def pack(self, used: np.ndarray) -> np.ndarray:
         """The elements to be summed in place; `used` marks the gradients that are set on this rank.
 
         The gradient of a parameter that is not used here may have to be kept, so it is copied.
         """
         if self._flat is None:
             (number, p), *_ = self.parameters
-            self._sent = _own(p) if used[number] else None
+            self._sent = _get_gradient_memory(p) if used[number] else None
             if self._sent is None:
-                self._sent = _copied(p)
+                self._sent = _copy_gradient(p)
         else:
-            for _, p, part in self._parts(self._flat):
+            for _, p, part in self._split_message(self._flat):
                 np.copyto(part, 0 if p.grad is None else p.grad.detach().numpy())
             self._sent = self._flat
         return self._sent.reshape(-1)
@@ -64,10 +64,10 @@ class Bucket:
             flat = flat.view(flat.real.dtype)
         np.divide(flat, size, out=flat)
 
-    def deliver(self, used: np.ndarray) -> None:
+    def unpack(self, used: np.ndarray) -> None:
         """Writes the sums to the gradients of the parameters that any rank has used."""
         assert self._sent is not None
-        for number, p, part in self._parts(self._sent):
+        for number, p, part in self._split_message(self._sent):
             if not used[number]:
                 continue
             if p.grad is None:
@@ -78,7 +78,7 @@ class Bucket:
                 np.copyto(own, part)
         self._sent = None
 
-    def _parts(self, elements: np.ndarray) -> Any:
+    def _split_message(self, elements: np.ndarray) -> Any:
         """Number, parameter, and the slice of its gradient in the message."""
         flat, begin = elements.reshape(-1), 0
         for (number, p), end in zip(self.parameters, self.ends, strict=True):
@@ -86,7 +86,7 @@ class Bucket:
             begin = end
 
 
-def _own(p: Tensor) -> np.ndarray | None:
+def _get_gradient_memory(p: Tensor) -> np.ndarray | None:
     """The memory of a gradient, if it is contiguous."""
     if p.grad is None:
         return None
@@ -94,19 +94,22 @@ def _own(p: Tensor) -> np.ndarray | None:
     return elements if elements.flags.c_contiguous else None
 
 
-def _copied(p: Tensor) -> np.ndarray:
+def _copy_gradient(p: Tensor) -> np.ndarray:
     if p.grad is None:
         return np.zeros(p.shape, p.dtype)
     return np.array(p.grad.detach().numpy(), order="C")
 
 
-def buckets(parameters: Sequence[Tensor], limit: float) -> list[Bucket]:
-    """Messages in the usual order of their gradients, from the last parameter to the first."""
+def make_buckets(parameters: Sequence[Tensor], limit: float) -> list[Bucket]:
+    """Groups the parameters into buckets, from the last parameter to the first.
+
+    Gradients usually become complete in this order.
+    """
     made: list[Bucket] = []
     open_groups: dict[Any, list[tuple[int, Tensor]]] = {}
     for number in reversed(range(len(parameters))):
         p = parameters[number]
-        if p.nbytes >= limit * ALONE:
+        if p.nbytes >= limit * MIN_UNBUCKETED_FRACTION:
             made.append(Bucket([(number, p)]))
             continue
         group = open_groups.setdefault(p.dtype, [])

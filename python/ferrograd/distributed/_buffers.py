@@ -17,8 +17,8 @@ from ferrograd._core import (
     asarray,
     is_multithreading_enabled,
 )
-from ferrograd._tensor.generator import elements
-from ferrograd.distributed._process_group import mpi, world
+from ferrograd._tensor.generator import get_values
+from ferrograd.distributed._process_group import get_communicator, get_mpi
 from ferrograd.errors import ArgumentError, ArgumentTypeError, CompileError, ContractError
 
 #: Numbers of the operations in the agreement.
@@ -28,16 +28,21 @@ OPERATIONS = (
     *("DataParallel", "DataParallel.backward"),
     *("ZeroRedundancyOptimizer.step", "ZeroRedundancyOptimizer.state_dict"),
 )
-_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-DTYPES = (*_DTYPES, "float16", "float32", "float64", "complex64", "complex128")
+_INTEGER_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+DTYPES = (*_INTEGER_DTYPES, "float16", "float32", "float64", "complex64", "complex128")
 #: Kinds of dtypes that an operation does not support.
-_NOT = {"allreduce sum": "b", "reduce": "b", "allreduce max": "c", "allreduce min": "c"}
+_UNSUPPORTED_KINDS = {
+    "allreduce sum": "b",
+    "reduce": "b",
+    "allreduce max": "c",
+    "allreduce min": "c",
+}
 #: The most axes in the message of an agreement.
-AXES = 12
+MAX_AXES = 12
 
 
-def in_order() -> None:
-    """Makes backward passes of this thread follow the program's order.
+def force_program_order() -> None:
+    """Makes backward passes of this thread run in program order.
 
     Ranks also communicate in the nodes of a pass and must reach them in the same order. A parallel
     walk runs nodes as they become ready.
@@ -46,7 +51,7 @@ def in_order() -> None:
         _switch_multithreading(False)
 
 
-def not_recorded(op: str) -> None:
+def check_not_traced(op: str) -> None:
     """Raises while `fg.compile` traces: a program would leave out the communication."""
     if _is_recording_program():
         raise CompileError(
@@ -55,47 +60,49 @@ def not_recorded(op: str) -> None:
         )
 
 
-def array_of(op: str, x: Any) -> np.ndarray:
-    """The elements, one after the other."""
-    not_recorded(op)
+def check_array(op: str, x: Any) -> np.ndarray:
+    """The elements as a contiguous array of a supported dtype."""
+    check_not_traced(op)
     if not isinstance(x, Tensor | np.ndarray):
         raise ArgumentTypeError(f"{op}: x is a {type(x).__name__}; pass a tensor")
-    array: np.ndarray = np.ascontiguousarray(elements(x)).reshape(np.shape(x))
+    array: np.ndarray = np.ascontiguousarray(get_values(x)).reshape(np.shape(x))
     if array.dtype.name not in DTYPES:
         raise ArgumentTypeError(f"{op}: x has dtype {array.dtype}; pass numbers")
-    if (kind := array.dtype.kind) in _NOT.get(op, ""):
+    if (kind := array.dtype.kind) in _UNSUPPORTED_KINDS.get(op, ""):
         what = "truth values, which have no sum" if kind == "b" else "complex, which has no order"
         raise ArgumentTypeError(f"{op}: x is {what}; convert it, or take its parts")
-    if array.ndim > AXES:
-        raise ArgumentError(f"{op}: x has {array.ndim} axes; pass at most {AXES}")
+    if array.ndim > MAX_AXES:
+        raise ArgumentError(f"{op}: x has {array.ndim} axes; pass at most {MAX_AXES}")
     return array
 
 
-def agree(op: str, x: np.ndarray | None, own_number: int, root: int, comm: Any) -> np.ndarray:
+def check_same_calls(
+    op: str, x: np.ndarray | None, own_number: int, root: int, comm: Any
+) -> np.ndarray:
     """Exchanges the descriptions of calls; raises on all ranks if they do not fit."""
     code, shape = (-1, ()) if x is None else (DTYPES.index(x.dtype.name), x.shape)
     row = [OPERATIONS.index(op), root, code, len(shape), *shape]
-    own = np.array([*row, *[-1] * (AXES + 4 - len(row)), own_number], np.int64)
+    own = np.array([*row, *[-1] * (MAX_AXES + 4 - len(row)), own_number], np.int64)
     everyone = np.empty((comm.Get_size(), own.size), np.int64)
     comm.Allgather(own, everyone)
     if not (everyone[:, :-1] == own[:-1]).all():
         differ = (everyone[:, :-1] != everyone[0, :-1]).any(axis=1)
         other = int(np.argmax(differ))
         raise ContractError(
-            f"{op.split()[0]}: rank 0 calls {_shown(everyone[0])}, rank {other} calls"
-            f" {_shown(everyone[other])}; all ranks must call the same, with tensors alike"
+            f"{op.split()[0]}: rank 0 calls {_format_call(everyone[0])}, rank {other} calls"
+            f" {_format_call(everyone[other])}; all ranks must call the same, with tensors alike"
         )
     numbers: np.ndarray = everyone[:, -1]
     return numbers
 
 
-def together(op: str, comm: Any, own_number: int = 0) -> np.ndarray:
-    """The same for a call that is handed no tensor."""
-    not_recorded(op)
-    return agree(op, None, own_number, -1, comm)
+def check_same_calls_without_tensor(op: str, comm: Any, own_number: int = 0) -> np.ndarray:
+    """`check_same_calls` for a call without a tensor."""
+    check_not_traced(op)
+    return check_same_calls(op, None, own_number, -1, comm)
 
 
-def _shown(row: np.ndarray) -> str:
+def _format_call(row: np.ndarray) -> str:
     number, root, code, ndim = row[:4].tolist()
     if code < 0:
         return OPERATIONS[number]
@@ -109,14 +116,14 @@ def allreduce(x: np.ndarray, op: str, comm: Any) -> Tensor:
     if x.dtype == bool:
         return asarray(allreduce(x.view(np.uint8), op, comm).numpy().view(bool))
     made = np.empty_like(x)
-    comm.Allreduce(x, made, {"sum": mpi().SUM, "max": mpi().MAX, "min": mpi().MIN}[op])
+    comm.Allreduce(x, made, {"sum": get_mpi().SUM, "max": get_mpi().MAX, "min": get_mpi().MIN}[op])
     return asarray(made)
 
 
 def reduce(x: np.ndarray, root: int, comm: Any) -> Tensor:
     """The sum on the root, zeros elsewhere."""
     made = np.zeros_like(x)
-    comm.Reduce(x, made if comm.Get_rank() == root else None, mpi().SUM, root)
+    comm.Reduce(x, made if comm.Get_rank() == root else None, get_mpi().SUM, root)
     return asarray(made)
 
 
@@ -155,9 +162,9 @@ def alltoall(x: np.ndarray, comm: Any) -> Tensor:
     return asarray(made)
 
 
-def rows(op: str, x: np.ndarray, comm: Any) -> np.ndarray:
-    """An array with a row for each rank."""
-    size = world(comm).Get_size()
+def check_one_row_per_rank(op: str, x: np.ndarray, comm: Any) -> np.ndarray:
+    """Raises unless the first axis of the array has one row for each rank."""
+    size = get_communicator(comm).Get_size()
     if not x.ndim or x.shape[0] != size:
         raise ArgumentError(
             f"{op}: x has shape {x.shape}; its first axis must have the length {size}, one row for"

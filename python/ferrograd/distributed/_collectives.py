@@ -14,15 +14,15 @@ import numpy as np
 from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where
 from ferrograd._tensor.creation import zeros_like
 from ferrograd.distributed import _buffers
-from ferrograd.distributed._process_group import checked_rank, world
+from ferrograd.distributed._process_group import check_rank, get_communicator
 from ferrograd.errors import ArgumentError
 
 #: The adjoint, as a function of the gradient.
 Adjoint = Callable[[Tensor], Tensor]
 
 
-class _Communicate(Function):
-    """A result of communication, with the communication that takes gradients back."""
+class _CommunicationFunction(Function):
+    """The result of a collective; its backward runs the adjoint collective."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, anchor: Any, made: Tensor, adjoint: Adjoint) -> Tensor:
@@ -34,33 +34,33 @@ class _Communicate(Function):
         return ctx.adjoint(g), None, None, None
 
 
-def anchored(x: Tensor, made: Tensor, tracked: bool, adjoint: Adjoint) -> Tensor:
-    """Makes the result part of the graph on every rank, if it is on any rank."""
+def attach_to_graph(x: Tensor, made: Tensor, tracked: bool, adjoint: Adjoint) -> Tensor:
+    """Records the result in the graph on every rank if any rank records it."""
     if not tracked:
         return made
-    _buffers.in_order()
+    _buffers.force_program_order()
     anchor = None if x.requires_grad else zeros_like(made[()].sum()).requires_grad_()
-    linked: Tensor = _Communicate.apply(x, anchor, made, adjoint)
+    linked: Tensor = _CommunicationFunction.apply(x, anchor, made, adjoint)
     return linked
 
 
-def tracks(x: Any) -> bool:
+def is_recorded(x: Any) -> bool:
     """Whether a call with this operand is recorded here."""
     return is_grad_enabled() and isinstance(x, Tensor) and x.requires_grad
 
 
-def _call(
+def _run_collective(
     op: str, x: Any, root: int, comm: Any, run: Callable[[np.ndarray], Tensor], adjoint: Adjoint
 ) -> Tensor:
-    array = _buffers.array_of(op, x)
-    tracked = bool(np.any(_buffers.agree(op, array, tracks(x), root, comm)))
+    array = _buffers.check_array(op, x)
+    tracked = bool(np.any(_buffers.check_same_calls(op, array, is_recorded(x), root, comm)))
     given = x if isinstance(x, Tensor) else asarray(array)
-    return anchored(given, run(array), tracked and is_grad_enabled(), adjoint)
+    return attach_to_graph(given, run(array), tracked and is_grad_enabled(), adjoint)
 
 
 def barrier(comm: Any = None) -> None:
     """Waits until every process is here."""
-    _buffers.together("barrier", world(comm))
+    _buffers.check_same_calls_without_tensor("barrier", get_communicator(comm))
 
 
 def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
@@ -70,12 +70,12 @@ def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
     "min" to the ranks that have the extreme, in equal shares. Shapes and dtypes are equal on all
     ranks; `ContractError` on all of them if not.
     """
-    comm = world(comm)
+    comm = get_communicator(comm)
     if op == "mean":
         mean: Tensor = allreduce(x, "sum", comm) / comm.Get_size()
         return mean
     if op == "sum":
-        return _call(
+        return _run_collective(
             "allreduce sum",
             x,
             -1,
@@ -87,25 +87,25 @@ def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
         raise ArgumentError(f'allreduce: op is {op!r}; use "sum", "mean", "max" or "min"')
     found: list[Tensor] = []
 
-    def extreme(array: np.ndarray) -> Tensor:
+    def reduce_extreme(array: np.ndarray) -> Tensor:
         found.append(_buffers.allreduce(array, op, comm))
         return found[0]
 
-    def shares(g: Tensor) -> Tensor:
+    def share_gradient(g: Tensor) -> Tensor:
         here = given == found[0].detach()
         count = allreduce(here.astype(g.dtype), "sum", comm)
         share: Tensor = where(here, allreduce(g, "sum", comm) / count, 0.0)
         return share
 
     given = x.detach() if isinstance(x, Tensor) else x
-    return _call(f"allreduce {op}", x, -1, comm, extreme, shares)
+    return _run_collective(f"allreduce {op}", x, -1, comm, reduce_extreme, share_gradient)
 
 
 def reduce(x: Any, root: int = 0, comm: Any = None) -> Tensor:
     """The sum over all ranks on `root`; zeros elsewhere. Derivative: the root's gradient."""
-    comm = world(comm)
-    root = checked_rank("reduce", "root", root, comm)
-    return _call(
+    comm = get_communicator(comm)
+    root = check_rank("reduce", "root", root, comm)
+    return _run_collective(
         "reduce",
         x,
         root,
@@ -117,9 +117,9 @@ def reduce(x: Any, root: int = 0, comm: Any = None) -> Tensor:
 
 def bcast(x: Any, root: int = 0, comm: Any = None) -> Tensor:
     """The tensor of `root` on every rank; others pass one alike. Derivative: the sum, on `root`."""
-    comm = world(comm)
-    root = checked_rank("bcast", "root", root, comm)
-    return _call(
+    comm = get_communicator(comm)
+    root = check_rank("bcast", "root", root, comm)
+    return _run_collective(
         "bcast",
         x,
         root,
@@ -134,9 +134,9 @@ def gather(x: Any, root: int = 0, comm: Any = None) -> Tensor:
 
     Derivative: the rows of the root's gradient, `scatter`.
     """
-    comm = world(comm)
-    root = checked_rank("gather", "root", root, comm)
-    return _call(
+    comm = get_communicator(comm)
+    root = check_rank("gather", "root", root, comm)
+    return _run_collective(
         "gather",
         x,
         root,
@@ -151,8 +151,8 @@ def allgather(x: Any, comm: Any = None) -> Tensor:
 
     Derivative: the sum of the rows that are this rank's in all ranks' gradients.
     """
-    comm = world(comm)
-    return _call(
+    comm = get_communicator(comm)
+    return _run_collective(
         "allgather",
         x,
         -1,
@@ -164,26 +164,30 @@ def allgather(x: Any, comm: Any = None) -> Tensor:
 
 def scatter(x: Any, root: int = 0, comm: Any = None) -> Tensor:
     """Row `rank` of the tensor of `root`; others pass one alike. Derivative: `gather`."""
-    comm = world(comm)
-    root = checked_rank("scatter", "root", root, comm)
-    return _call(
+    comm = get_communicator(comm)
+    root = check_rank("scatter", "root", root, comm)
+    return _run_collective(
         "scatter",
         x,
         root,
         comm,
-        lambda array: _buffers.scatter(_buffers.rows("scatter", array, comm), root, comm),
+        lambda array: _buffers.scatter(
+            _buffers.check_one_row_per_rank("scatter", array, comm), root, comm
+        ),
         lambda g: gather(g, root, comm),
     )
 
 
 def alltoall(x: Any, comm: Any = None) -> Tensor:
     """Sends row `i` to rank `i`; row `i` of the result is from rank `i`. Derivative: the same."""
-    comm = world(comm)
-    return _call(
+    comm = get_communicator(comm)
+    return _run_collective(
         "alltoall",
         x,
         -1,
         comm,
-        lambda array: _buffers.alltoall(_buffers.rows("alltoall", array, comm), comm),
+        lambda array: _buffers.alltoall(
+            _buffers.check_one_row_per_rank("alltoall", array, comm), comm
+        ),
         lambda g: alltoall(g, comm),
     )

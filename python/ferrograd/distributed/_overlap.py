@@ -11,13 +11,13 @@ from collections.abc import Callable
 from time import sleep
 from typing import Any
 
-from ferrograd.distributed._process_group import mpi
+from ferrograd.distributed._process_group import get_mpi
 
 #: Seconds between two questions. A message of megabytes takes several steps of some milliseconds.
-PAUSE = 0.001
+POLL_INTERVAL = 0.001
 
 
-class Progress:
+class RequestProgress:
     """Non-blocking calls in progress, with the functions to call when they are complete.
 
     MPI libraries process messages only inside MPI calls, and a kernel of a backward pass runs
@@ -27,25 +27,25 @@ class Progress:
 
     def __init__(self) -> None:
         self._requests: list[Any] = []
-        self._then: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
         self._lock = allocate_lock()
-        self._runs = False
-        self._threads = mpi().Query_thread() == mpi().THREAD_MULTIPLE
+        self._is_polling = False
+        self._can_poll_in_thread = get_mpi().Query_thread() == get_mpi().THREAD_MULTIPLE
 
     def add(self, request: Any, then: Callable[[], None]) -> None:
         """Adds a request, which is complete after `wait`; `then` is called afterwards."""
         with self._lock:
             self._requests.append(request)
-            self._then.append(then)
-            if self._threads and not self._runs:
-                self._runs = True
-                start_new_thread(self._run, ())
+            self._callbacks.append(then)
+            if self._can_poll_in_thread and not self._is_polling:
+                self._is_polling = True
+                start_new_thread(self._poll_in_thread, ())
 
     def poll(self) -> None:
         """Lets MPI progress, unless the thread does it; a call may cost a time slice."""
-        if self._requests and not self._runs and self._lock.acquire(False):
+        if self._requests and not self._is_polling and self._lock.acquire(False):
             try:
-                self._done(mpi().Request.Testsome(self._requests))
+                self._complete_requests(get_mpi().Request.Testsome(self._requests))
             finally:
                 self._lock.release()
 
@@ -53,18 +53,18 @@ class Progress:
         """Returns when all requests are complete."""
         with self._lock:
             while self._requests:
-                self._done(mpi().Request.Waitsome(self._requests))
+                self._complete_requests(get_mpi().Request.Waitsome(self._requests))
 
-    def _done(self, numbers: list[int] | None) -> None:
+    def _complete_requests(self, numbers: list[int] | None) -> None:
         for number in sorted(numbers or (), reverse=True):
             del self._requests[number]
-            self._then.pop(number)()
+            self._callbacks.pop(number)()
 
-    def _run(self) -> None:
+    def _poll_in_thread(self) -> None:
         while True:
-            sleep(PAUSE)
+            sleep(POLL_INTERVAL)
             with self._lock:
-                self._done(mpi().Request.Testsome(self._requests))
+                self._complete_requests(get_mpi().Request.Testsome(self._requests))
                 if not self._requests:
-                    self._runs = False
+                    self._is_polling = False
                     return

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ferrograd.distributed._buffers import together
-from ferrograd.distributed._process_group import get_rank, get_world_size, world
+from ferrograd.distributed._buffers import check_same_calls_without_tensor
+from ferrograd.distributed._process_group import get_communicator, get_rank, get_world_size
 from ferrograd.errors import ArgumentError
 from ferrograd.utils.data._sampler import Sampler
 
@@ -56,8 +56,8 @@ def batch_weight(count: int, comm: Any = None) -> float:
     It is `ranks * count / total`, so that the mean of gradients over ranks (`DataParallel`) is the
     mean over all samples. Every rank calls it, with the number of its samples.
     """
-    comm = world(comm)
-    total = int(together("batch_weight", comm, count).sum())
+    comm = get_communicator(comm)
+    total = int(check_same_calls_without_tensor("batch_weight", comm, count).sum())
     if total == 0:
         raise ArgumentError("batch_weight: no rank has a sample; leave this batch out")
     return float(comm.Get_size() * count / total)

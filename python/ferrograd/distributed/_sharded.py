@@ -13,10 +13,10 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import enable_grad
-from ferrograd.distributed._buffers import not_recorded, together
-from ferrograd.distributed._process_group import checked_rank, mpi, world
+from ferrograd.distributed._buffers import check_not_traced, check_same_calls_without_tensor
+from ferrograd.distributed._process_group import check_rank, get_communicator, get_mpi
 from ferrograd.errors import ContractError
-from ferrograd.nn.utils.clipping import gradients_of
+from ferrograd.nn.utils.clipping import list_gradients
 from ferrograd.optim._optimizer import Optimizer
 
 
@@ -41,12 +41,12 @@ class ZeroRedundancyOptimizer(Optimizer):
         comm: Any = None,
         **defaults: Any,
     ) -> None:
-        self._comm = world(comm)
+        self._comm = get_communicator(comm)
         plain = optimizer_class(params, **defaults)
         super().__init__(plain.param_groups, plain.defaults)
         self._params: list[Tensor] = [p for group in self.param_groups for p in group["params"]]
         size, rank = self._comm.Get_size(), self._comm.Get_rank()
-        self._owners = _shares([p.nbytes for p in self._params], size)
+        self._owners = _assign_owners([p.nbytes for p in self._params], size)
         self._own = [i for i, owner in enumerate(self._owners) if owner == rank]
         own = {id(self._params[i]) for i in self._own}
         groups = [
@@ -57,7 +57,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             group.pop("param_names", None)
         #: The optimiser of this rank's part.
         self.optimizer = optimizer_class(groups, **defaults)
-        self._messages = _messages(self._params, self._owners, size)
+        self._messages = _make_messages(self._params, self._owners, size)
         self.bytes_sent = self.messages_sent = 0
         self._whole: dict[str, Any] | None = None
 
@@ -71,22 +71,22 @@ class ZeroRedundancyOptimizer(Optimizer):
         super().add_param_group(param_group)
 
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates this rank's part, and gets those of the others."""
-        not_recorded("ZeroRedundancyOptimizer.step")
+        """Updates this rank's part, then gathers those of the other ranks."""
+        check_not_traced("ZeroRedundancyOptimizer.step")
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
         self._whole = None
-        self._hand_on_options()
+        self._copy_options()
         self.optimizer.step()
         self.state = self.optimizer.state
-        together("ZeroRedundancyOptimizer.step", self._comm)
+        check_same_calls_without_tensor("ZeroRedundancyOptimizer.step", self._comm)
         for parts in self._messages:
-            self._exchange(parts)
+            self._exchange_params(parts)
         return loss
 
-    def _exchange(self, parts: list[list[Tensor]]) -> None:
+    def _exchange_params(self, parts: list[list[Tensor]]) -> None:
         """Exchanges the parameters of all parts; each rank has updated its part."""
         sizes = [sum(p.numel() for p in part) for part in parts]
         kind = next(p.dtype for part in parts for p in part)
@@ -101,7 +101,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         counts = [size * factor for size in sizes]
         self.bytes_sent += sizes[rank] * kind.itemsize
         self.messages_sent += 1
-        self._comm.Allgatherv(mpi().IN_PLACE, [units, counts])
+        self._comm.Allgatherv(get_mpi().IN_PLACE, [units, counts])
         begin = 0
         for owner, part in enumerate(parts):
             for p in part:
@@ -109,7 +109,7 @@ class ZeroRedundancyOptimizer(Optimizer):
                     p.data = asarray(everyone[begin : begin + p.numel()].reshape(p.shape))
                 begin += p.numel()
 
-    def _hand_on_options(self) -> None:
+    def _copy_options(self) -> None:
         for group, own in zip(self.param_groups, self.optimizer.param_groups, strict=True):
             own.update({k: v for k, v in group.items() if k not in ("params", "param_names")})
 
@@ -118,7 +118,7 @@ class ZeroRedundancyOptimizer(Optimizer):
 
         All ranks call it; then rank `to` may save without the others.
         """
-        to = checked_rank("consolidate_state_dict", "to", to, self._comm)
+        to = check_rank("consolidate_state_dict", "to", to, self._comm)
         whole = self.state_dict()
         self._whole = whole if self._comm.Get_rank() == to else None
 
@@ -129,12 +129,12 @@ class ZeroRedundancyOptimizer(Optimizer):
         own = self.optimizer.state_dict()["state"]
         places = {id(p): i for i, p in enumerate(self._params)}
         mine = [p for group in self.optimizer.param_groups for p in group["params"]]
-        plain = {places[id(mine[k])]: _elements(entry) for k, entry in own.items()}
-        together("ZeroRedundancyOptimizer.state_dict", self._comm)
+        plain = {places[id(mine[k])]: _tensors_to_arrays(entry) for k, entry in own.items()}
+        check_same_calls_without_tensor("ZeroRedundancyOptimizer.state_dict", self._comm)
         everyone = self._comm.allgather(plain)
         entries = sorted((i, entry) for part in everyone for i, entry in part.items())
         try:
-            self.state = {self._params[i]: _tensors(entry) for i, entry in entries}
+            self.state = {self._params[i]: _arrays_to_tensors(entry) for i, entry in entries}
             return super().state_dict()
         finally:
             self.state = self.optimizer.state
@@ -158,8 +158,8 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.state = self.optimizer.state
 
 
-def _shares(sizes: list[int], ranks: int) -> list[int]:
-    """The owner of each parameter: the largest first, each to the rank with the least."""
+def _assign_owners(sizes: list[int], ranks: int) -> list[int]:
+    """The rank that owns each parameter; the largest go first, each to the rank with least load."""
     load = [0] * ranks
     owners = [0] * len(sizes)
     for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
@@ -168,7 +168,7 @@ def _shares(sizes: list[int], ranks: int) -> list[int]:
     return owners
 
 
-def _messages(
+def _make_messages(
     params: list[Tensor], owners: list[int], ranks: int, limit: int = 25_000_000
 ) -> list[list[list[Tensor]]]:
     """The messages: parameters of one dtype, up to `limit` bytes from each rank."""
@@ -187,11 +187,11 @@ def _messages(
     return made
 
 
-def _elements(entry: dict[str, Any]) -> dict[str, Any]:
+def _tensors_to_arrays(entry: dict[str, Any]) -> dict[str, Any]:
     return {k: (v.numpy() if isinstance(v, Tensor) else v) for k, v in entry.items()}
 
 
-def _tensors(entry: dict[str, Any]) -> dict[str, Any]:
+def _arrays_to_tensors(entry: dict[str, Any]) -> dict[str, Any]:
     return {k: (asarray(v) if isinstance(v, np.ndarray) else v) for k, v in entry.items()}
 
 
@@ -201,9 +201,9 @@ def clip_grad_norm_(parameters: Iterable[Tensor], max_norm: float, comm: Any = N
     For parameters that are other ones on each rank. Where all ranks have the same, as under
     `DataParallel`, the norm of one rank is the norm of all. Returns the norm before.
     """
-    gradients = gradients_of("clip_grad_norm_", parameters)
+    gradients = list_gradients("clip_grad_norm_", parameters)
     own = sum(float(np.vdot(g.numpy(), g.numpy()).real) for g in gradients)
-    together("clip_grad_norm_", comm := world(comm))
+    check_same_calls_without_tensor("clip_grad_norm_", comm := get_communicator(comm))
     norm = float(np.sqrt(comm.allreduce(own)))
     if norm > max_norm:
         for g in gradients:
