@@ -13,26 +13,26 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, is_grad_enabled
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd.errors import ArgumentError, NotDifferentiableError, ShapeError
-from ferrograd.scipy._closed_over import fixed, floats
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats, detach
 from ferrograd.scipy._lu_polar import adjoint
-from ferrograd.scipy._wrappers import face
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy._wrappers import wrap_operation
 
-_qr = face(_core._namespaces["linalg"]["qr"], "qr")
+_qr = wrap_operation(_core._namespaces["linalg"]["qr"], "qr")
 
 
-def _matrix(name: str, a: Any, square: bool = False) -> Any:
-    a = floats(a)
+def _check_matrix(name: str, a: Any, square: bool = False) -> Any:
+    a = as_floats(a)
     if np.ndim(a) != 2 or (square and np.shape(a)[0] != np.shape(a)[1]):
         kind = "square matrix" if square else "matrix"
         raise ShapeError(f"{name}: a has shape {np.shape(a)}; give one {kind}")
     return a
 
 
-def _array(a: Any) -> Any:
-    return numpy.asarray(detached(fixed(a)))
+def _to_array(a: Any) -> Any:
+    return numpy.asarray(detach_tensors(detach(a)))
 
 
 def rq(
@@ -55,9 +55,9 @@ def rq(
     """
     if mode not in ("full", "economic", "r"):
         raise ArgumentError(f"rq: mode is {mode!r}; give 'full', 'economic' or 'r'")
-    a = _matrix("rq", a)
+    a = _check_matrix("rq", a)
     if not isinstance(a, Tensor):
-        return library("linalg.rq")(a, overwrite_a, lwork, mode, check_finite)
+        return get_scipy_function("linalg.rq")(a, overwrite_a, lwork, mode, check_finite)
     rows, columns = a.shape
     if rows < columns and mode != "economic":
         raise NotDifferentiableError(
@@ -67,17 +67,17 @@ def rq(
     part = a[rows - min(rows, columns) :]
     first, second = _qr(adjoint(np.flip(part, 0)))
     q, r = np.flip(adjoint(first), 0), np.flip(adjoint(second), (0, 1))
-    theirs = library("linalg.rq")(_array(part), mode="economic")[0]
-    mine = numpy.diagonal(_array(r))
+    theirs = get_scipy_function("linalg.rq")(_to_array(part), mode="economic")[0]
+    mine = numpy.diagonal(_to_array(r))
     turn = numpy.where(mine == 0, 1.0, numpy.diagonal(theirs) / numpy.where(mine == 0, 1.0, mine))
     q = (turn.conj() / abs(turn) ** 2)[:, None] * q
     r = np.triu(a @ adjoint(q), min(rows, columns) - rows)
     return r if mode == "r" else (r, q)
 
 
-def _reflector(x: Any) -> tuple[Any, Any] | None:
-    """LAPACK's `tau` and `v` of the reflection that leaves of a vector its first element only."""
-    known = _array(x)
+def _compute_reflector(x: Any) -> tuple[Any, Any] | None:
+    """LAPACK's `tau` and `v` of the Householder reflection that maps a vector to its first axis."""
+    known = _to_array(x)
     if not numpy.any(known[1:]) and not numpy.any(known[0].imag):
         return None
     sign = -1.0 if known[0].real >= 0 else 1.0
@@ -99,13 +99,13 @@ def hessenberg(
     >>> linalg.hessenberg(a)[1, 0].item()
     -5.0
     """
-    h = _matrix("hessenberg", a, square=True)
+    h = _check_matrix("hessenberg", a, square=True)
     if not isinstance(h, Tensor):
-        return library("linalg.hessenberg")(h, calc_q, overwrite_a, check_finite)
+        return get_scipy_function("linalg.hessenberg")(h, calc_q, overwrite_a, check_finite)
     n = h.shape[0]
     q = asarray(numpy.eye(n, dtype=h.dtype))
     for k in range(n - 1 if n > 2 else 0):
-        found = _reflector(h[k + 1 :, k])
+        found = _compute_reflector(h[k + 1 :, k])
         if found is None:
             continue
         tau, v = found
@@ -136,28 +136,30 @@ def ldl(
     >>> linalg.ldl(a)[1].tolist()
     [[2.0, 0.0], [0.0, 2.5]]
     """
-    a = _matrix("ldl", A, square=True)
+    a = _check_matrix("ldl", A, square=True)
     if not isinstance(a, Tensor):
-        return tuple(library("linalg.ldl")(a, lower, hermitian, overwrite_a, check_finite))
+        return tuple(
+            get_scipy_function("linalg.ldl")(a, lower, hermitian, overwrite_a, check_finite)
+        )
 
-    def turned(m: Any) -> Any:
+    def transpose(m: Any) -> Any:
         return adjoint(m) if hermitian else m.T
 
     strict = np.tril(a, -1) if lower else np.triu(a, 1)
     middle = np.diag(np.real(np.diag(a)).astype(a.dtype) if hermitian else np.diag(a))
-    whole = strict + middle + turned(strict)
-    _, blocks, order = library("linalg.ldl")(_array(whole), lower, hermitian)
+    whole = strict + middle + transpose(strict)
+    _, blocks, order = get_scipy_function("linalg.ldl")(_to_array(whole), lower, hermitian)
     rest = whole[order][:, order]
     if not lower:
         rest, blocks = np.flip(rest, (0, 1)), blocks[::-1, ::-1]
-    low, d = _eliminated(rest, blocks, turned)
+    low, d = _eliminate(rest, blocks, transpose)
     if not lower:
         low, d = np.flip(low, (0, 1)), np.flip(d, (0, 1))
     return low[numpy.argsort(order)], d, order
 
 
-def _eliminated(rest: Any, blocks: Any, turned: Any) -> tuple[Any, Any]:
-    """The unit triangle and the blocks, in LAPACK's positions."""
+def _eliminate(rest: Any, blocks: Any, transpose: Any) -> tuple[Any, Any]:
+    """The unit triangular factor and the diagonal blocks, at LAPACK's positions."""
     n = len(blocks)
     columns, diagonal, k = [], [], 0
     while k < n:
@@ -167,12 +169,12 @@ def _eliminated(rest: Any, blocks: Any, turned: Any) -> tuple[Any, Any]:
         unit = np.concatenate([np.eye(size, dtype=rest.dtype), step])
         columns.append(np.pad(unit, ((k, 0), (0, 0))))
         diagonal.append(np.pad(own, ((k, n - k - size), (0, 0))))
-        rest = rest[size:, size:] - step @ own @ turned(step)
+        rest = rest[size:, size:] - step @ own @ transpose(step)
         k += size
     return np.concatenate(columns, 1), np.concatenate(diagonal, 1)
 
 
-def _constant(name: str, instead: str, *values: Any) -> None:
+def _check_constant(name: str, instead: str, *values: Any) -> None:
     if is_grad_enabled() and any(isinstance(v, Tensor) and v.requires_grad for v in values):
         raise NotDifferentiableError(
             f"{name}: a matrix requires grad, and its factors have no derivative here; use"
@@ -182,13 +184,13 @@ def _constant(name: str, instead: str, *values: Any) -> None:
 
 def qz(A: Any, B: Any, *args: Any, **options: Any) -> Any:
     """SciPy's generalised Schur form, of constants."""
-    _constant("qz", "linalg.schur(linalg.solve(B, A)) or linalg.eigvals of that", A, B)
-    return library("linalg.qz")(_array(A), _array(B), *args, **options)
+    _check_constant("qz", "linalg.schur(linalg.solve(B, A)) or linalg.eigvals of that", A, B)
+    return get_scipy_function("linalg.qz")(_to_array(A), _to_array(B), *args, **options)
 
 
 def cossin(X: Any, *args: Any, **options: Any) -> Any:
     """SciPy's cosine-sine decomposition, of constants."""
     blocks = X if isinstance(X, tuple | list) else [X]
-    _constant("cossin", "linalg.svdvals of a block, whose values are the cosines", *blocks)
-    given = tuple(map(_array, X)) if isinstance(X, tuple) else _array(X)
-    return library("linalg.cossin")(given, *args, **options)
+    _check_constant("cossin", "linalg.svdvals of a block, whose values are the cosines", *blocks)
+    given = tuple(map(_to_array, X)) if isinstance(X, tuple) else _to_array(X)
+    return get_scipy_function("linalg.cossin")(given, *args, **options)

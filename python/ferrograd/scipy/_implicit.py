@@ -11,22 +11,24 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._wrappers import face
+from ferrograd.scipy._wrappers import wrap_operation
 from ferrograd.transforms import jacobian, make_vjp
 
-_solve = face(_core._namespaces["linalg"]["solve"], "solve")
+_solve = wrap_operation(_core._namespaces["linalg"]["solve"], "solve")
 
 
 @primitive
-def solution(parameters: Any, residual: Callable[[Any, Any], Any], found: Any) -> Any:
-    """The vector `x` with `residual(x, parameters) = 0`, which is `found`.
+def differentiate_implicitly(
+    parameters: Any, residual: Callable[[Any, Any], Any], found: Any
+) -> Any:
+    """Makes `found`, the solution `x` of `residual(x, parameters) = 0`, differentiable.
 
     Derivative by the parameters: `dx/dp = -(∂r/∂x)⁻¹ ∂r/∂p`. Source: the implicit function theorem.
     """
     return found
 
 
-def _by_parameters(ans: Any, parameters: Any, residual: Any, found: Any) -> Callable[[Any], Any]:
+def _parameters_vjp(ans: Any, parameters: Any, residual: Any, found: Any) -> Callable[[Any], Any]:
     def pull(g: Any) -> Any:
         slopes = jacobian(lambda x: residual(x, parameters))(ans)
         weight = _solve(slopes.T, g)
@@ -36,4 +38,4 @@ def _by_parameters(ans: Any, parameters: Any, residual: Any, found: Any) -> Call
     return pull
 
 
-defvjp(solution, _by_parameters)
+defvjp(differentiate_implicitly, _parameters_vjp)

@@ -15,16 +15,16 @@ import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import ArgumentError
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._closed_over import fixed, floats
-from ferrograd.scipy._computed_by_scipy import library, of_scipy
-from ferrograd.scipy._options import plain_only
-from ferrograd.scipy._wrappers import face
+from ferrograd.scipy._conversions import as_floats, detach
+from ferrograd.scipy._options import check_options
+from ferrograd.scipy._scipy_primitives import get_scipy_function, make_scipy_primitive
+from ferrograd.scipy._wrappers import wrap_operation
 
-_triangular = face(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
-_pinv = face(_core._namespaces["linalg"]["pinv"], "pinv")
-_split = face(_core._namespaces["linalg"]["lu"], "lu")
+_triangular = wrap_operation(_core._namespaces["linalg"]["solve_triangular"], "solve_triangular")
+_pinv = wrap_operation(_core._namespaces["linalg"]["pinv"], "pinv")
+_lu = wrap_operation(_core._namespaces["linalg"]["lu"], "lu")
 
-_sylvester: Any = of_scipy(
+_sylvester: Any = make_scipy_primitive(
     "linalg.solve_sylvester",
     lambda ans, a, b, q: lambda g: -_sylvester(a.T, b.T, g) @ ans.T,
     lambda ans, a, b, q: lambda g: -ans.T @ _sylvester(a.T, b.T, g),
@@ -38,30 +38,30 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     SciPy's function is wrong for a real matrix with complex eigenvalues and complex operands, so
     all three are converted to one dtype.
     """
-    matrices = [floats(m) for m in (a, b, q)]
+    matrices = [as_floats(m) for m in (a, b, q)]
     if any(map(np.iscomplexobj, matrices)):
         matrices = [m if np.iscomplexobj(m) else m + 0j for m in matrices]
     return _sylvester(*matrices)
 
 
 @primitive
-def _root(a: Any) -> Any:
-    return library("linalg.sqrtm")(a)
+def _sqrtm(a: Any) -> Any:
+    return get_scipy_function("linalg.sqrtm")(a)
 
 
-def _of_root(ans: Any, a: Any) -> Callable[[Any], Any]:
+def _sqrtm_vjp(ans: Any, a: Any) -> Callable[[Any], Any]:
     """`yᵀ s + s yᵀ = g`: unlike the root of a block matrix, it holds on the branch cut."""
     return lambda g: _sylvester(ans.T, ans.T, g)
 
 
-defvjp(_root, _of_root)
+defvjp(_sqrtm, _sqrtm_vjp)
 
 
-def root_on_the_cut(a: Any) -> Any:
+def sqrtm_on_branch_cut(a: Any) -> Any:
     """The complex root of one matrix, or of each in a stack, with negative eigenvalues."""
     if np.ndim(a) == 2:
-        return _root(a)
-    return np.stack([root_on_the_cut(m) for m in a])
+        return _sqrtm(a)
+    return np.stack([sqrtm_on_branch_cut(m) for m in a])
 
 
 def adjoint(a: Any) -> Any:
@@ -69,24 +69,24 @@ def adjoint(a: Any) -> Any:
     return np.conj(np.swapaxes(a, -1, -2))
 
 
-def _along(rule: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
-    """The rule of one that is written for gradients along the steepest ascent, with adjoints."""
+def _conjugate_rule(rule: Callable[..., Callable[[Any], Any]]) -> Callable[..., Any]:
+    """Converts a rule for conjugated gradients (steepest ascent) to the convention used here."""
 
-    def rule_of(*args: Any) -> Callable[[Any], Any]:
+    def conjugated_rule(*args: Any) -> Callable[[Any], Any]:
         pull = rule(*args)
         return lambda g: np.conj(pull(np.conj(g)))
 
-    return rule_of
+    return conjugated_rule
 
 
-def _triangles(name: str, a: Any) -> tuple[Any, Any, Any]:
-    """The factors of the rows in their new order, and that order."""
-    a = floats(a)
+def _compute_lu(name: str, a: Any) -> tuple[Any, Any, Any]:
+    """The factors of the permuted rows, and the permutation."""
+    a = as_floats(a)
     if np.ndim(a) != 2:
         raise ArgumentError(f"{name}: a has shape {np.shape(a)}; give one matrix")
-    order = library("linalg.lu")(numpy.asarray(fixed(a)), p_indices=True)[0]
+    order = get_scipy_function("linalg.lu")(numpy.asarray(detach(a)), p_indices=True)[0]
     order = numpy.argsort(order)
-    return *_split(a[order], pivot=False)[1:], order
+    return *_lu(a[order], pivot=False)[1:], order
 
 
 def lu(
@@ -100,7 +100,7 @@ def lu(
 
     Pivots are constants: the derivative is that of the factors with their rows in this order.
     """
-    lower, upper, order = _triangles("lu", a)
+    lower, upper, order = _compute_lu("lu", a)
     back = numpy.argsort(order)
     if permute_l:
         return lower[back], upper
@@ -111,21 +111,21 @@ def lu(
 
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """`(lu, piv)` for `lu_solve`: both factors of a square matrix in one, and LAPACK's pivots."""
-    lower, upper, _ = _triangles("lu_factor", a)
+    lower, upper, _ = _compute_lu("lu_factor", a)
     if np.shape(lower) != np.shape(upper):
         raise ArgumentError(f"lu_factor: a has shape {np.shape(a)}; give a square matrix")
-    pivots = library("linalg.lu_factor")(numpy.asarray(fixed(floats(a))))[1]
+    pivots = get_scipy_function("linalg.lu_factor")(numpy.asarray(detach(as_floats(a))))[1]
     return np.tril(lower, -1) + upper, pivots
 
 
 def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Any:
     """The solution of `a x = b`, `aᵀ x = b` or `aᴴ x = b` from the result of `lu_factor`."""
     factors, pivots = lu_and_piv
-    plain_only("lu_solve", options, factors, b)
+    check_options("lu_solve", options, factors, b)
     order = numpy.arange(len(pivots))
     for k, pivot in enumerate(numpy.asarray(pivots)):
         order[[k, pivot]] = order[[pivot, k]]
-    b = floats(b)
+    b = as_floats(b)
     if trans == 0:
         half = _triangular(factors, b[order], 0, True, True)
         return _triangular(factors, half, 0, False, False)
@@ -134,12 +134,12 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, **options: Any) -> Any:
 
 
 @primitive
-def unitary_factor(a: Any) -> Any:
-    """The factor with orthonormal columns of a matrix that has as many rows as columns or more."""
-    return library("linalg.polar")(a)[0]
+def compute_unitary_factor(a: Any) -> Any:
+    """The factor with orthonormal columns of a matrix with at least as many rows as columns."""
+    return get_scipy_function("linalg.polar")(a)[0]
 
 
-def _of_unitary(ans: Any, a: Any) -> Callable[[Any], Any]:
+def _unitary_factor_vjp(ans: Any, a: Any) -> Callable[[Any], Any]:
     """By `z p + p z = uᴴ g`: `u (z - zᴴ) + (1 - u uᴴ) g p⁻¹`; no quotient of equal values."""
 
     def pull(g: Any) -> Any:
@@ -153,7 +153,7 @@ def _of_unitary(ans: Any, a: Any) -> Callable[[Any], Any]:
     return pull
 
 
-defvjp(unitary_factor, _along(_of_unitary))
+defvjp(compute_unitary_factor, _conjugate_rule(_unitary_factor_vjp))
 
 
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
@@ -163,28 +163,32 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """
     if side not in ("left", "right"):
         raise ArgumentError(f"polar: side is {side!r}; give 'left' or 'right'")
-    a = floats(a)
+    a = as_floats(a)
     tall = np.shape(a)[0] >= np.shape(a)[1]
-    u = unitary_factor(a) if tall else adjoint(unitary_factor(adjoint(a)))
+    u = compute_unitary_factor(a) if tall else adjoint(compute_unitary_factor(adjoint(a)))
     p = adjoint(u) @ a if side == "right" else a @ adjoint(u)
     return u, (p + adjoint(p)) / 2
 
 
 def orthogonal_procrustes(a: Any, b: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The orthogonal `r` that brings `a @ r` nearest to `b`, and the sum of singular values."""
-    inner = floats(a).T @ np.conj(floats(b)) if np.iscomplexobj(a) else floats(a).T @ floats(b)
-    u = unitary_factor(inner)
+    inner = (
+        as_floats(a).T @ np.conj(as_floats(b))
+        if np.iscomplexobj(a)
+        else as_floats(a).T @ as_floats(b)
+    )
+    u = compute_unitary_factor(inner)
     return u, np.real(np.trace(adjoint(u) @ inner))
 
 
 @primitive
-def _null_basis(a: Any, rcond: Any) -> Any:
-    return library("linalg.null_space")(a, rcond)
+def _null_space(a: Any, rcond: Any) -> Any:
+    return get_scipy_function("linalg.null_space")(a, rcond)
 
 
 defvjp(
-    _null_basis,
-    _along(lambda ans, a, rcond: lambda g: -adjoint(_pinv(a)) @ g @ adjoint(ans)),
+    _null_space,
+    _conjugate_rule(lambda ans, a, rcond: lambda g: -adjoint(_pinv(a)) @ g @ adjoint(ans)),
     argnums=[0],
 )
 
@@ -195,16 +199,16 @@ def null_space(a: Any, rcond: Any = None, **options: Any) -> Any:
     The derivative is that of the space: the basis moves as little as possible. It is exact for
     functions that do not depend on the choice of a basis, such as the projector `n @ n.conj().T`.
     """
-    plain_only("null_space", options, a)
-    return _null_basis(floats(a), rcond)
+    check_options("null_space", options, a)
+    return _null_space(as_floats(a), rcond)
 
 
 @primitive
-def _range_basis(a: Any, rcond: Any) -> Any:
-    return library("linalg.orth")(a, rcond)
+def _orth(a: Any, rcond: Any) -> Any:
+    return get_scipy_function("linalg.orth")(a, rcond)
 
 
-def _of_range(ans: Any, a: Any, rcond: Any) -> Callable[[Any], Any]:
+def _orth_vjp(ans: Any, a: Any, rcond: Any) -> Callable[[Any], Any]:
     def pull(g: Any) -> Any:
         moved = g - ans @ (adjoint(ans) @ g)
         return moved @ adjoint(_pinv(a) @ ans)
@@ -212,9 +216,9 @@ def _of_range(ans: Any, a: Any, rcond: Any) -> Callable[[Any], Any]:
     return pull
 
 
-defvjp(_range_basis, _along(_of_range), argnums=[0])
+defvjp(_orth, _conjugate_rule(_orth_vjp), argnums=[0])
 
 
 def orth(a: Any, rcond: Any = None) -> Any:
     """An orthonormal basis of the range of `a`; the derivative is as for `null_space`."""
-    return _range_basis(floats(a), rcond)
+    return _orth(as_floats(a), rcond)

@@ -12,19 +12,19 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import ArgumentError
-from ferrograd.scipy._closed_over import fixed, floats
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats, detach
 from ferrograd.scipy._lu_polar import adjoint, solve_sylvester
-from ferrograd.scipy._options import chosen, plain_only
-from ferrograd.scipy._wrappers import face
+from ferrograd.scipy._options import check_options, select_eigenvalues
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy._wrappers import wrap_operation
 
-_expm = face(_core._namespaces["linalg"]["expm"], "expm")
+_expm = wrap_operation(_core._namespaces["linalg"]["expm"], "expm")
 
 
 def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     """The solution of `a x + x aᴴ = q`."""
-    a = floats(a)
-    return solve_sylvester(a, adjoint(a), floats(q))
+    a = as_floats(a)
+    return solve_sylvester(a, adjoint(a), as_floats(q))
 
 
 solve_lyapunov = solve_continuous_lyapunov
@@ -32,7 +32,7 @@ solve_lyapunov = solve_continuous_lyapunov
 
 def solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
     """The solution of `a x aᴴ - x + q = 0`, as a linear system."""
-    a, q = floats(a), floats(q)
+    a, q = as_floats(a), as_floats(q)
     size = np.shape(a)[0] ** 2
     system = np.eye(size) - np.kron(a, np.conj(a))
     return np.reshape(np.linalg.solve(system, np.reshape(q, (size,))), np.shape(q))
@@ -44,8 +44,10 @@ def solve_continuous_are(a: Any, b: Any, q: Any, r: Any) -> Any:
     SciPy's solution and two recorded steps of Newton (D. Kleinman, IEEE Trans. Automat. Control 13,
     1968), which have its derivatives up to the third order.
     """
-    a, b, q, r = (floats(v) for v in (a, b, q, r))
-    x = library("linalg.solve_continuous_are")(*(numpy.asarray(fixed(v)) for v in (a, b, q, r)))
+    a, b, q, r = (as_floats(v) for v in (a, b, q, r))
+    x = get_scipy_function("linalg.solve_continuous_are")(
+        *(numpy.asarray(detach(v)) for v in (a, b, q, r))
+    )
     for _ in range(2):
         gain = np.linalg.solve(r, adjoint(b) @ x)
         closed = adjoint(a - b @ gain)
@@ -59,8 +61,10 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any) -> Any:
     SciPy's solution and two recorded steps of Newton (G. Hewer, IEEE Trans. Automat. Control 16,
     1971), which have its derivatives up to the third order.
     """
-    a, b, q, r = (floats(v) for v in (a, b, q, r))
-    x = library("linalg.solve_discrete_are")(*(numpy.asarray(fixed(v)) for v in (a, b, q, r)))
+    a, b, q, r = (as_floats(v) for v in (a, b, q, r))
+    x = get_scipy_function("linalg.solve_discrete_are")(
+        *(numpy.asarray(detach(v)) for v in (a, b, q, r))
+    )
     for _ in range(2):
         gain = np.linalg.solve(r + adjoint(b) @ x @ b, adjoint(b) @ x @ a)
         closed = adjoint(a - b @ gain)
@@ -70,14 +74,14 @@ def solve_discrete_are(a: Any, b: Any, q: Any, r: Any) -> Any:
 
 def expm_frechet(a: Any, e: Any, method: Any = None, compute_expm: bool = True) -> Any:
     """`(expm(a), d)` with the derivative `d` of `expm` at `a` in the direction `e`."""
-    a, e = floats(a), floats(e)
+    a, e = as_floats(a), as_floats(e)
     size = np.shape(a)[0]
     found = _expm(np.block([[a, e], [np.zeros((size, size)), a]]))
     direction = found[:size, size:]
     return (found[:size, :size], direction) if compute_expm else direction
 
 
-def _halves(a: Any, turn: complex) -> tuple[Any, Any]:
+def _exp_sum_and_difference(a: Any, turn: complex) -> tuple[Any, Any]:
     """Half of the sum and of the difference of `expm(turn a)` and `expm(-turn a)`."""
     up, down = _expm(turn * a), _expm(-turn * a)
     return (up + down) / 2, (up - down) / 2
@@ -85,14 +89,14 @@ def _halves(a: Any, turn: complex) -> tuple[Any, Any]:
 
 def cosm(a: Any) -> Any:
     """The cosine of a matrix."""
-    a = floats(a)
-    return _halves(a, 1j)[0] if np.iscomplexobj(a) else np.real(_expm(1j * a))
+    a = as_floats(a)
+    return _exp_sum_and_difference(a, 1j)[0] if np.iscomplexobj(a) else np.real(_expm(1j * a))
 
 
 def sinm(a: Any) -> Any:
     """The sine of a matrix."""
-    a = floats(a)
-    return -1j * _halves(a, 1j)[1] if np.iscomplexobj(a) else np.imag(_expm(1j * a))
+    a = as_floats(a)
+    return -1j * _exp_sum_and_difference(a, 1j)[1] if np.iscomplexobj(a) else np.imag(_expm(1j * a))
 
 
 def tanm(a: Any) -> Any:
@@ -102,17 +106,17 @@ def tanm(a: Any) -> Any:
 
 def coshm(a: Any) -> Any:
     """The hyperbolic cosine of a matrix."""
-    return _halves(floats(a), 1)[0]
+    return _exp_sum_and_difference(as_floats(a), 1)[0]
 
 
 def sinhm(a: Any) -> Any:
     """The hyperbolic sine of a matrix."""
-    return _halves(floats(a), 1)[1]
+    return _exp_sum_and_difference(as_floats(a), 1)[1]
 
 
 def tanhm(a: Any) -> Any:
     """The hyperbolic tangent of a matrix."""
-    even, odd = _halves(floats(a), 1)
+    even, odd = _exp_sum_and_difference(as_floats(a), 1)
     return np.linalg.solve(even, odd)
 
 
@@ -143,7 +147,7 @@ def circulant(c: Any) -> Any:
 
 def companion(a: Any) -> Any:
     """The matrix whose characteristic polynomial has the coefficients `a`, highest power first."""
-    a = floats(a)
+    a = as_floats(a)
     size = np.shape(a)[0] - 1
     return np.concatenate([-a[None, 1:] / a[0], np.eye(size)[:-1]])
 
@@ -169,7 +173,7 @@ def khatri_rao(a: Any, b: Any) -> Any:
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """The solution with a Toeplitz matrix, `c` or `(c, r)`, as with a dense one."""
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
-    return np.linalg.solve(toeplitz(floats(c), r), floats(b))
+    return np.linalg.solve(toeplitz(as_floats(c), r), as_floats(b))
 
 
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
@@ -198,17 +202,17 @@ def eigh_tridiagonal(
     `select="i"` selects indices from `select_range[0]` to `select_range[1]`, `"v"` values above the
     first and up to the second.
     """
-    plain_only("eigh_tridiagonal", {**options, "tol": None}, d, e)
+    check_options("eigh_tridiagonal", {**options, "tol": None}, d, e)
     if select not in ("a", "i", "v", "all", "index", "value"):
         raise ArgumentError(f"eigh_tridiagonal: select is {select!r}; give 'a', 'i' or 'v'")
-    matrix = _tridiagonal(floats(d), floats(e))
+    matrix = _make_tridiagonal(as_floats(d), as_floats(e))
     if eigvals_only:
         values, vectors = np.linalg.eigvalsh(matrix), None
     else:
         values, vectors = np.linalg.eigh(matrix)
     index, value = (select_range if select[0] == letter else None for letter in "iv")
-    return chosen(values, vectors, index, value)
+    return select_eigenvalues(values, vectors, index, value)
 
 
-def _tridiagonal(d: Any, e: Any) -> Any:
+def _make_tridiagonal(d: Any, e: Any) -> Any:
     return np.diag(d) + np.diag(e, 1) + np.diag(e, -1)

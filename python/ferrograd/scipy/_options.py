@@ -8,13 +8,20 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, NotDifferentiableError
-from ferrograd.scipy._closed_over import fixed
+from ferrograd.scipy._conversions import detach
 
-_ABOUT_WORK = {"overwrite_a", "overwrite_b", "overwrite_ab", "lapack_driver", "driver", "lwork"}
+_IGNORED_OPTIONS = {
+    "overwrite_a",
+    "overwrite_b",
+    "overwrite_ab",
+    "lapack_driver",
+    "driver",
+    "lwork",
+}
 
 
-def plain_only(name: str, options: dict[str, Any], *arrays: Any) -> None:
-    """Refuses unsupported options; those about memory and drivers change nothing.
+def check_options(name: str, options: dict[str, Any], *arrays: Any) -> None:
+    """Raises for unsupported options; those about memory and drivers are ignored.
 
     `check_finite=True` checks the arrays. Unlike in SciPy, it is off by default: a factorisation
     refuses infinities and NaN itself.
@@ -22,23 +29,23 @@ def plain_only(name: str, options: dict[str, Any], *arrays: Any) -> None:
     for key, value in options.items():
         if key == "check_finite":
             if value:
-                _finite(name, arrays)
-        elif key not in _ABOUT_WORK and value is not None and value is not False:
+                _check_finite(name, arrays)
+        elif key not in _IGNORED_OPTIONS and value is not None and value is not False:
             raise NotDifferentiableError(
                 f"scipy.linalg.{name}: {key}={value!r} has no derivative here; leave it out"
             )
 
 
-def _finite(name: str, arrays: tuple[Any, ...]) -> None:
+def _check_finite(name: str, arrays: tuple[Any, ...]) -> None:
     for k, a in enumerate(arrays):
-        if a is not None and not numpy.isfinite(numpy.asarray(fixed(a))).all():
+        if a is not None and not numpy.isfinite(numpy.asarray(detach(a))).all():
             raise ArgumentError(
                 f"scipy.linalg.{name}: array {k} holds infinities or NaN, and check_finite is"
                 " True; check where the values come from"
             )
 
 
-def chosen(values: Any, vectors: Any, index: Any, value: Any) -> Any:
+def select_eigenvalues(values: Any, vectors: Any, index: Any, value: Any) -> Any:
     """The eigenvalues of a constant subset, and their eigenvectors if computed."""
     if index is not None and value is not None:
         raise ArgumentError("eigh: a subset by index and one by value were given; give one of them")
@@ -53,16 +60,16 @@ def chosen(values: Any, vectors: Any, index: Any, value: Any) -> Any:
         kept: Any = slice(first, last + 1)
     elif value is not None:
         low, high = value
-        known = numpy.asarray(fixed(values))
+        known = numpy.asarray(detach(values))
         kept = (known > low) & (known <= high)
     else:
         kept = slice(None)
     return values[..., kept] if vectors is None else (values[..., kept], vectors[..., kept])
 
 
-def rank(name: str, a: Any, atol: Any, rtol: Any) -> tuple[int, float]:
+def compute_rank(name: str, a: Any, atol: Any, rtol: Any) -> tuple[int, float]:
     """The number of singular values above `atol + rtol * s[0]`, and that bound over `s[0]`."""
-    known = numpy.asarray(fixed(np.asarray(a)))
+    known = numpy.asarray(detach(np.asarray(a)))
     if known.ndim != 2:
         raise ArgumentError(
             f"scipy.linalg.{name}: atol or return_rank with an array of {known.ndim} dimensions;"

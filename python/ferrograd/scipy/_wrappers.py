@@ -12,23 +12,23 @@ from ferrograd._core import Tensor, _is_computed_anew
 from ferrograd.numpy._tensor_arguments import holds_tensor
 
 
-def _array(out: Any) -> Any:
+def _to_array(out: Any) -> Any:
     if not isinstance(out, Tensor) or _is_computed_anew(out):
         return out
     return out.numpy().copy()[()]
 
 
-def face(ours: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """An operation that returns arrays for arrays."""
+def wrap_operation(ours: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Wraps an operation so that it returns arrays if no argument is a tensor."""
 
-    def either(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         out = ours(*args, **kwargs)
         if holds_tensor([*args, *kwargs.values()]):
             return out
         if isinstance(out, tuple):
-            return tuple(map(_array, out))
-        return _array(out)
+            return tuple(map(_to_array, out))
+        return _to_array(out)
 
-    either.__name__ = either.__qualname__ = name
-    either.__doc__ = ours.__doc__
-    return either
+    wrapped.__name__ = wrapped.__qualname__ = name
+    wrapped.__doc__ = ours.__doc__
+    return wrapped

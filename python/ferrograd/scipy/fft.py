@@ -9,7 +9,7 @@ from typing import Any
 import numpy as _numpy
 
 from ferrograd import _core
-from ferrograd._tensor.creation import MOST_AXES as _MOST_AXES
+from ferrograd._tensor.creation import MAX_NDIM as _MOST_AXES
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.extend import Primitive as _Primitive
 from ferrograd.fft import next_fast_len as next_fast_len
@@ -19,21 +19,24 @@ from ferrograd.numpy.fft import (
     ifftshift as ifftshift,
     rfftfreq as rfftfreq,
 )
-from ferrograd.scipy._computed_by_scipy import of_scipy as _of_scipy, rest_of as _rest_of
-from ferrograd.scipy._wrappers import face as _face
+from ferrograd.scipy._scipy_primitives import (
+    make_scipy_getattr as _make_scipy_getattr,
+    make_scipy_primitive as _make_scipy_primitive,
+)
+from ferrograd.scipy._wrappers import wrap_operation as _wrap_operation
 
-__getattr__ = _rest_of("fft")
+__getattr__ = _make_scipy_getattr("fft")
 
 
-def _no_plan(name: str, plan: Any) -> None:
+def _check_plan(name: str, plan: Any) -> None:
     if plan is not None:
         raise NotImplementedError(
             f"scipy.fft.{name}: plan={plan!r} cannot be used; leave it out, plans are kept anyway"
         )
 
 
-def _line(name: str) -> Callable[..., Any]:
-    ours = _face(_core._namespaces["fft"][name], name)
+def _make_transform(name: str) -> Callable[..., Any]:
+    ours = _wrap_operation(_core._namespaces["fft"][name], name)
 
     def transform(
         x: Any,
@@ -45,14 +48,14 @@ def _line(name: str) -> Callable[..., Any]:
         *,
         plan: Any = None,
     ) -> Any:
-        _no_plan(name, plan)
+        _check_plan(name, plan)
         return ours(x, n, axis, norm)
 
-    return _named(transform, name, ours)
+    return _set_name_and_doc(transform, name, ours)
 
 
-def _area(name: str) -> Callable[..., Any]:
-    ours = _face(_core._namespaces["fft"][name], name)
+def _make_nd_transform(name: str) -> Callable[..., Any]:
+    ours = _wrap_operation(_core._namespaces["fft"][name], name)
     default: Any = (-2, -1) if name.endswith("2") else None
 
     def transform(
@@ -65,17 +68,17 @@ def _area(name: str) -> Callable[..., Any]:
         *,
         plan: Any = None,
     ) -> Any:
-        _no_plan(name, plan)
-        return ours(x, _lengths(s), axes, norm)
+        _check_plan(name, plan)
+        return ours(x, _normalize_lengths(s), axes, norm)
 
-    return _named(transform, name, ours)
+    return _set_name_and_doc(transform, name, ours)
 
 
-def _waves(name: str) -> Callable[..., Any]:
-    ours, several = _face(_core._namespaces["fft"][name], name), name.endswith("n")
+def _make_trigonometric_transform(name: str) -> Callable[..., Any]:
+    ours, several = _wrap_operation(_core._namespaces["fft"][name], name), name.endswith("n")
 
     def real(x: Any, type: int, n: Any, axis: Any, norm: Any, orthogonalize: Any) -> Any:
-        return ours(x, type, _lengths(n) if several else n, axis, norm, orthogonalize)
+        return ours(x, type, _normalize_lengths(n) if several else n, axis, norm, orthogonalize)
 
     if several:
 
@@ -92,9 +95,9 @@ def _waves(name: str) -> Callable[..., Any]:
         ) -> Any:
             return real(x, type, s, axes, norm, orthogonalize)
 
-        return _named(transform, name, ours)
+        return _set_name_and_doc(transform, name, ours)
 
-    def line(
+    def transform_axis(
         x: Any,
         type: int = 2,
         n: int | None = None,
@@ -106,11 +109,11 @@ def _waves(name: str) -> Callable[..., Any]:
     ) -> Any:
         return real(x, type, n, axis, norm, orthogonalize)
 
-    return _named(line, name, ours)
+    return _set_name_and_doc(transform_axis, name, ours)
 
 
-def _lengths(s: Any) -> Any:
-    """As in SciPy: one length for one axis; None keeps the length of an axis."""
+def _normalize_lengths(s: Any) -> Any:
+    """The lengths as a tuple; one number is for one axis, None keeps the length of an axis."""
     if s is None or not _numpy.ndim(s):
         return s if s is None else (s,)
     # More than the possible number of axes, so that an endless iterator is not consumed.
@@ -120,22 +123,24 @@ def _lengths(s: Any) -> Any:
     return tuple(-1 if n is None else n for n in lengths)
 
 
-def _named(made: Callable[..., Any], name: str, ours: Callable[..., Any]) -> Callable[..., Any]:
+def _set_name_and_doc(
+    made: Callable[..., Any], name: str, ours: Callable[..., Any]
+) -> Callable[..., Any]:
     made.__name__ = made.__qualname__ = name
     made.__doc__ = ours.__doc__
     return made
 
 
-fft, ifft, rfft, irfft = map(_line, ("fft", "ifft", "rfft", "irfft"))
-hfft, ihfft = map(_line, ("hfft", "ihfft"))
-fft2, ifft2, rfft2, irfft2 = map(_area, ("fft2", "ifft2", "rfft2", "irfft2"))
-hfft2, ihfft2, hfftn, ihfftn = map(_area, ("hfft2", "ihfft2", "hfftn", "ihfftn"))
-fftn, ifftn, rfftn, irfftn = map(_area, ("fftn", "ifftn", "rfftn", "irfftn"))
-dct, idct, dst, idst = map(_waves, ("dct", "idct", "dst", "idst"))
-dctn, idctn, dstn, idstn = map(_waves, ("dctn", "idctn", "dstn", "idstn"))
+fft, ifft, rfft, irfft = map(_make_transform, ("fft", "ifft", "rfft", "irfft"))
+hfft, ihfft = map(_make_transform, ("hfft", "ihfft"))
+fft2, ifft2, rfft2, irfft2 = map(_make_nd_transform, ("fft2", "ifft2", "rfft2", "irfft2"))
+hfft2, ihfft2, hfftn, ihfftn = map(_make_nd_transform, ("hfft2", "ihfft2", "hfftn", "ihfftn"))
+fftn, ifftn, rfftn, irfftn = map(_make_nd_transform, ("fftn", "ifftn", "rfftn", "irfftn"))
+dct, idct, dst, idst = map(_make_trigonometric_transform, ("dct", "idct", "dst", "idst"))
+dctn, idctn, dstn, idstn = map(_make_trigonometric_transform, ("dctn", "idctn", "dstn", "idstn"))
 
 
-def _symmetric(name: str) -> _Primitive:
+def _make_hankel_transform(name: str) -> _Primitive:
     """A Hankel transform over a logarithmic grid; its matrix is symmetric."""
 
     def rule(
@@ -143,8 +148,8 @@ def _symmetric(name: str) -> _Primitive:
     ) -> Callable[[Any], Any]:
         return lambda g: made(g, dln, mu, offset=offset, bias=bias)
 
-    made = _of_scipy(f"fft.{name}", rule)
+    made = _make_scipy_primitive(f"fft.{name}", rule)
     return made
 
 
-fht, ifht = map(_symmetric, ("fht", "ifht"))
+fht, ifht = map(_make_hankel_transform, ("fht", "ifht"))

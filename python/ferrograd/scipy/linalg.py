@@ -8,7 +8,6 @@ import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import MatrixError
 from ferrograd.extend import Primitive as _Primitive
-from ferrograd.scipy._computed_by_scipy import of_scipy as _of_scipy, rest_of as _rest_of
 from ferrograd.scipy._decompositions import (
     cossin as cossin,
     hessenberg as hessenberg,
@@ -25,8 +24,8 @@ from ferrograd.scipy._lu_polar import (
     orth as orth,
     orthogonal_procrustes as orthogonal_procrustes,
     polar as polar,
-    root_on_the_cut as _root_on_the_cut,
     solve_sylvester as solve_sylvester,
+    sqrtm_on_branch_cut as _sqrtm_on_branch_cut,
 )
 from ferrograd.scipy._matrix_equations import (
     circulant as circulant,
@@ -53,26 +52,34 @@ from ferrograd.scipy._matrix_equations import (
     tanm as tanm,
     toeplitz as toeplitz,
 )
-from ferrograd.scipy._options import chosen as _chosen, plain_only as _no_options, rank as _rank
-from ferrograd.scipy._wrappers import face as _face
+from ferrograd.scipy._options import (
+    check_options as _no_options,
+    compute_rank as _compute_rank,
+    select_eigenvalues as _select_eigenvalues,
+)
+from ferrograd.scipy._scipy_primitives import (
+    make_scipy_getattr as _make_scipy_getattr,
+    make_scipy_primitive as _make_scipy_primitive,
+)
+from ferrograd.scipy._wrappers import wrap_operation as _wrap_operation
 
-__getattr__ = _rest_of("linalg")
+__getattr__ = _make_scipy_getattr("linalg")
 
-_space = _core._namespaces["linalg"]
-_cholesky = _face(_space["cholesky"], "cholesky")
-_triangular = _face(_space["solve_triangular"], "solve_triangular")
+_namespace = _core._namespaces["linalg"]
+_cholesky = _wrap_operation(_namespace["cholesky"], "cholesky")
+_triangular = _wrap_operation(_namespace["solve_triangular"], "solve_triangular")
 
-_det = _face(_space["det"], "det")
-_inv = _face(_space["inv"], "inv")
-_lstsq = _face(_space["lstsq"], "lstsq")
-_pinv = _face(_space["pinv"], "pinv")
-_svdvals = _face(_space["svdvals"], "svdvals")
-_eig = _face(_space["eig"], "eig")
-_eigvals = _face(_space["eigvals"], "eigvals")
-expm = _face(_space["expm"], "expm")
-_schur = _face(_space["schur"], "schur")
-_sqrtm = _face(_space["sqrtm"], "sqrtm")
-_logm = _face(_space["logm"], "logm")
+_det = _wrap_operation(_namespace["det"], "det")
+_inv = _wrap_operation(_namespace["inv"], "inv")
+_lstsq = _wrap_operation(_namespace["lstsq"], "lstsq")
+_pinv = _wrap_operation(_namespace["pinv"], "pinv")
+_svdvals = _wrap_operation(_namespace["svdvals"], "svdvals")
+_eig = _wrap_operation(_namespace["eig"], "eig")
+_eigvals = _wrap_operation(_namespace["eigvals"], "eigvals")
+expm = _wrap_operation(_namespace["expm"], "expm")
+_schur = _wrap_operation(_namespace["schur"], "schur")
+_sqrtm = _wrap_operation(_namespace["sqrtm"], "sqrtm")
+_logm = _wrap_operation(_namespace["logm"], "logm")
 
 
 def det(a: Any, overwrite_a: bool = False, **options: Any) -> Any:
@@ -101,7 +108,7 @@ def pinv(
     rtol = rcond if rtol is None else rtol
     if atol is None and not return_rank:
         return _pinv(a, rtol)
-    rank, least = _rank("pinv", a, atol, rtol)
+    rank, least = _compute_rank("pinv", a, atol, rtol)
     return (_pinv(a, least), rank) if return_rank else _pinv(a, least)
 
 
@@ -142,7 +149,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, **options: 
 
 
 #: The values of `assume_a`, and the triangle that is read.
-_KINDS = {
+_STRUCTURES = {
     **dict.fromkeys(("pos", "positive definite", "her", "hermitian"), "her"),
     **dict.fromkeys(("sym", "symmetric"), "sym"),
     **dict.fromkeys(("gen", "general", "diagonal", "tridiagonal", "banded"), "gen"),
@@ -166,11 +173,11 @@ def solve(
     """
     _no_options("solve", options, a, b)
     a, b = np.asarray(a), np.asarray(b)
-    if assume_a is not None and assume_a not in _KINDS:
-        raise ValueError(f"solve: assume_a is {assume_a!r}; give one of {', '.join(_KINDS)}")
-    kind = _KINDS.get(assume_a)
+    if assume_a is not None and assume_a not in _STRUCTURES:
+        raise ValueError(f"solve: assume_a is {assume_a!r}; give one of {', '.join(_STRUCTURES)}")
+    kind = _STRUCTURES.get(assume_a)
     if kind in ("her", "sym"):
-        a = _mirrored(a, lower, kind == "her")
+        a = _symmetrize(a, lower, kind == "her")
     elif kind == "triangular":
         a = np.triu(a) if assume_a[0] == "u" else np.tril(a)
     return np.linalg.solve(np.swapaxes(a, -1, -2) if transposed else a, b)
@@ -232,11 +239,11 @@ def eigh(
     `subset_by_value[0]` and up to `subset_by_value[1]`.
     """
     _no_options("eigh", {**options, "type": None if type == 1 else type}, a, b)
-    values, vectors = _eigen(a, b, lower, eigvals_only)
-    return _chosen(values, vectors, subset_by_index, subset_by_value)
+    values, vectors = _compute_eigh(a, b, lower, eigvals_only)
+    return _select_eigenvalues(values, vectors, subset_by_index, subset_by_value)
 
 
-def _eigen(a: Any, b: Any, lower: bool, eigvals_only: bool) -> tuple[Any, Any]:
+def _compute_eigh(a: Any, b: Any, lower: bool, eigvals_only: bool) -> tuple[Any, Any]:
     """All eigenvalues, with eigenvectors unless only values are needed."""
     triangle = "L" if lower else "U"
     if b is None:
@@ -244,8 +251,8 @@ def _eigen(a: Any, b: Any, lower: bool, eigvals_only: bool) -> tuple[Any, Any]:
             return np.linalg.eigvalsh(a, triangle), None
         values, vectors = np.linalg.eigh(a, triangle)
         return values, vectors
-    factor = _cholesky(_mirrored(np.asarray(b), lower), upper=False)
-    half = _triangular(factor, _mirrored(np.asarray(a), lower), 0, True)
+    factor = _cholesky(_symmetrize(np.asarray(b), lower), upper=False)
+    half = _triangular(factor, _symmetrize(np.asarray(a), lower), 0, True)
     inner = _adjoint(_triangular(factor, _adjoint(half), 0, True))
     if eigvals_only:
         return np.linalg.eigvalsh(inner), None
@@ -258,8 +265,8 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True, **options: Any) -> An
     return eigh(a, b, lower=lower, eigvals_only=True, **options)
 
 
-def _mirrored(a: Any, lower: bool, hermitian: bool = True) -> Any:
-    """The Hermitian matrices that have these triangles, or the symmetric ones."""
+def _symmetrize(a: Any, lower: bool, hermitian: bool = True) -> Any:
+    """The Hermitian or symmetric matrices with these triangles."""
     half, diagonal = np.tril(a, -1) if lower else np.triu(a, 1), np.tril(np.triu(a))
     if hermitian:
         return half + _adjoint(half) + np.real(diagonal)
@@ -276,7 +283,7 @@ def pinvh(
 ) -> Any:
     """The pseudoinverse of a Hermitian matrix, of which one triangle is read."""
     _no_options("pinvh", options, a)
-    a = _mirrored(np.asarray(a), lower)
+    a = _symmetrize(np.asarray(a), lower)
     return pinv(a, atol=atol, rtol=rtol, return_rank=return_rank)
 
 
@@ -317,7 +324,7 @@ def sqrtm(a: Any) -> Any:
     except MatrixError:
         if np.iscomplexobj(a):
             raise
-        return _root_on_the_cut(a + 0j)
+        return _sqrtm_on_branch_cut(a + 0j)
 
 
 def logm(a: Any) -> Any:
@@ -333,33 +340,33 @@ def logm(a: Any) -> Any:
 def solve_banded(l_and_u: Any, ab: Any, b: Any, **options: Any) -> Any:
     """The solution of `a x = b` for the matrix with diagonals `ab[u + i - j, j] = a[i, j]`."""
     _no_options("solve_banded", options, ab, b)
-    return _banded(tuple(map(int, l_and_u)), ab, b)
+    return _solve_banded(tuple(map(int, l_and_u)), ab, b)
 
 
-def _bands(l_and_u: tuple[int, int], n: int) -> tuple[Any, Any]:
-    """For each element of the diagonals its row in the matrix, and whether it has one."""
+def _compute_band_rows(l_and_u: tuple[int, int], n: int) -> tuple[Any, Any]:
+    """The row of each element of the stored diagonals, and whether it is inside the matrix."""
     lower, upper = l_and_u
     rows = np.arange(lower + upper + 1)[:, None] - upper + np.arange(n)
     return np.clip(rows, 0, n - 1), (rows >= 0) & (rows < n)
 
 
-def _banded_transposed(l_and_u: tuple[int, int], ab: Any, g: Any) -> Any:
-    """The solution with the transposed matrix, whose diagonals have the reverse order."""
+def _solve_banded_transposed(l_and_u: tuple[int, int], ab: Any, g: Any) -> Any:
+    """Solves with the transposed matrix, whose diagonals are stored in reverse order."""
     turned = (l_and_u[1], l_and_u[0])
-    rows, inside = _bands(turned, np.shape(ab)[1])
+    rows, inside = _compute_band_rows(turned, np.shape(ab)[1])
     flipped = ab[np.arange(sum(l_and_u), -1, -1)[:, None], rows]
-    return _banded(turned, np.where(inside, flipped, 0.0), g)
+    return _solve_banded(turned, np.where(inside, flipped, 0.0), g)
 
 
-def _banded_slope(l_and_u: tuple[int, int], ab: Any, ans: Any, g: Any) -> Any:
-    rows, inside = _bands(l_and_u, np.shape(ab)[1])
-    outer = _banded_transposed(l_and_u, ab, g)[rows] * ans
+def _banded_vjp(l_and_u: tuple[int, int], ab: Any, ans: Any, g: Any) -> Any:
+    rows, inside = _compute_band_rows(l_and_u, np.shape(ab)[1])
+    outer = _solve_banded_transposed(l_and_u, ab, g)[rows] * ans
     return -np.where(inside, outer if np.ndim(ans) == 1 else np.sum(outer, -1), 0.0)
 
 
-_banded: _Primitive = _of_scipy(
+_solve_banded: _Primitive = _make_scipy_primitive(
     "linalg.solve_banded",
     None,
-    lambda ans, l_and_u, ab, b: lambda g: _banded_slope(l_and_u, ab, ans, g),
-    lambda ans, l_and_u, ab, b: lambda g: _banded_transposed(l_and_u, ab, g),
+    lambda ans, l_and_u, ab, b: lambda g: _banded_vjp(l_and_u, ab, ans, g),
+    lambda ans, l_and_u, ab, b: lambda g: _solve_banded_transposed(l_and_u, ab, g),
 )

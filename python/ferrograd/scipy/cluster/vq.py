@@ -10,16 +10,19 @@ import numpy as _numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled as _is_grad_enabled
-from ferrograd._dispatch.on_arrays import detached as _detached
+from ferrograd._dispatch.detach import detach_tensors as _detached
 from ferrograd.errors import (
     ArgumentError as _ArgumentError,
     NotDifferentiableError as _NotDifferentiableError,
 )
 from ferrograd.numpy._tensor_arguments import holds_tensor as _holds_tensor
-from ferrograd.scipy._closed_over import floats as _floats
-from ferrograd.scipy._computed_by_scipy import library as _library, rest_of as _rest_of
+from ferrograd.scipy._conversions import as_floats as _as_floats
+from ferrograd.scipy._scipy_primitives import (
+    get_scipy_function as _get_scipy_function,
+    make_scipy_getattr as _make_scipy_getattr,
+)
 
-__getattr__ = _rest_of("cluster.vq")
+__getattr__ = _make_scipy_getattr("cluster.vq")
 
 
 def whiten(obs: Any, check_finite: bool = True) -> Any:
@@ -33,11 +36,11 @@ def whiten(obs: Any, check_finite: bool = True) -> Any:
     [[1.0], [3.0]]
     """
     if not _holds_tensor([obs]):
-        return _library("cluster.vq.whiten")(obs, check_finite)
-    known = _library("cluster.vq.whiten")(_values(obs), check_finite)
-    x = _floats(obs)
+        return _get_scipy_function("cluster.vq.whiten")(obs, check_finite)
+    known = _get_scipy_function("cluster.vq.whiten")(_to_array(obs), check_finite)
+    x = _as_floats(obs)
     deviation = np.std(x, axis=0)
-    same = _values(deviation) == 0
+    same = _to_array(deviation) == 0
     return x * 1.0 if known.size == 0 else x / np.where(same, 1.0, deviation)
 
 
@@ -54,10 +57,12 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     ([0], [1.0])
     """
     if not _holds_tensor([obs, code_book]):
-        plain: tuple[Any, Any] = _library("cluster.vq.vq")(obs, code_book, check_finite)
+        plain: tuple[Any, Any] = _get_scipy_function("cluster.vq.vq")(obs, code_book, check_finite)
         return plain
-    codes, _ = _library("cluster.vq.vq")(_values(obs), _values(code_book), check_finite)
-    return codes, _distances(_floats(obs), _floats(code_book)[codes])
+    codes, _ = _get_scipy_function("cluster.vq.vq")(
+        _to_array(obs), _to_array(code_book), check_finite
+    )
+    return codes, _compute_distances(_as_floats(obs), _as_floats(code_book)[codes])
 
 
 def kmeans(
@@ -85,27 +90,29 @@ def kmeans(
     """
     given = {"rng": rng} if seed is None else {"seed": seed}
     if not _holds_tensor([obs, k_or_guess]):
-        plain: tuple[Any, Any] = _library("cluster.vq.kmeans")(
+        plain: tuple[Any, Any] = _get_scipy_function("cluster.vq.kmeans")(
             obs, k_or_guess, iter, thresh, check_finite, **given
         )
         return plain
-    x, points = _floats(obs), _values(_floats(obs))
+    x, points = _as_floats(obs), _to_array(_as_floats(obs))
     if np.size(k_or_guess) != 1:
-        start = _floats(k_or_guess)
-        _library("cluster.vq.kmeans")(points, _values(start), iter, thresh, check_finite)
-        return _lloyd(x, points, start, thresh)
-    count = int(_values(k_or_guess))
-    if count != _values(k_or_guess) or count < 1 or iter < 1:
+        start = _as_floats(k_or_guess)
+        _get_scipy_function("cluster.vq.kmeans")(
+            points, _to_array(start), iter, thresh, check_finite
+        )
+        return _run_lloyd(x, points, start, thresh)
+    count = int(_to_array(k_or_guess))
+    if count != _to_array(k_or_guess) or count < 1 or iter < 1:
         raise _ArgumentError(
             f"kmeans: k_or_guess is {k_or_guess!r} and iter {iter!r}; give a number of centroids,"
             " or a guess of them, and at least one iteration"
         )
-    choose = _generator(rng, seed)
+    choose = _make_rng(rng, seed)
     tries = (
-        _lloyd(x, points, x[choose.choice(points.shape[0], size=count, replace=False)], thresh)
+        _run_lloyd(x, points, x[choose.choice(points.shape[0], size=count, replace=False)], thresh)
         for _ in range(iter)
     )
-    best: tuple[Any, Any] = min(tries, key=lambda found: float(_values(found[1])))
+    best: tuple[Any, Any] = min(tries, key=lambda found: float(_to_array(found[1])))
     return best
 
 
@@ -135,16 +142,16 @@ def kmeans2(
     ([0.5, 9.0], [0, 0, 1, 1])
     """
     given: dict[str, Any] = {"rng": rng} if seed is None else {"seed": seed}
-    find = _library("cluster.vq.kmeans2")
+    find = _get_scipy_function("cluster.vq.kmeans2")
     if not _holds_tensor([data, k]):
         found: tuple[Any, Any] = find(data, k, iter, thresh, minit, missing, check_finite, **given)
         return found
-    x = _floats(data)
-    start = _values(k) if np.ndim(k) else int(_values(k))
+    x = _as_floats(data)
+    start = _to_array(k) if np.ndim(k) else int(_to_array(k))
     options = (thresh, minit, missing, check_finite)
 
     def run(steps: int, draws: dict[str, Any]) -> tuple[Any, Any]:
-        centres, labels = find(_values(x), start, steps, *options, **draws)
+        centres, labels = find(_to_array(x), start, steps, *options, **draws)
         return centres, labels
 
     if _is_grad_enabled() and given == {"rng": None}:
@@ -152,7 +159,7 @@ def kmeans2(
     again = _deepcopy(given)
     book, labels = run(iter, given)
     counts = _numpy.bincount(labels, minlength=len(book))
-    centroids = _means(x, labels, len(book))
+    centroids = _compute_means(x, labels, len(book))
     if counts.all():
         return centroids, labels
     if not _is_grad_enabled() or not any(getattr(v, "requires_grad", False) for v in (x, k)):
@@ -161,20 +168,24 @@ def kmeans2(
         _warnings.simplefilter("ignore")  # of the empty cluster, as reported by the first run
         for steps in range(iter - 1, 0, -1):
             _, before = run(steps, _deepcopy(again))
-            centroids = _filled(centroids, counts, _means(x, before, len(book)))
+            centroids = _keep_empty_centroids(
+                centroids, counts, _compute_means(x, before, len(book))
+            )
             counts = counts + _numpy.bincount(before, minlength=len(book))
     if not counts.all():
-        centroids = _filled(centroids, counts, _first(x, k, book, minit, counts))
+        centroids = _keep_empty_centroids(
+            centroids, counts, _initial_centroids(x, k, book, minit, counts)
+        )
     return centroids, labels
 
 
-def _filled(centroids: Any, counts: Any, earlier: Any) -> Any:
-    """The centroids, where they have had no observation those of an earlier step."""
+def _keep_empty_centroids(centroids: Any, counts: Any, earlier: Any) -> Any:
+    """Replaces the centroids of empty clusters by those of an earlier step."""
     empty = (counts == 0).reshape((-1,) + (1,) * (np.ndim(centroids) - 1))
     return np.where(empty, earlier, centroids)
 
 
-def _first(x: Any, k: Any, book: Any, minit: str, counts: Any) -> Any:
+def _initial_centroids(x: Any, k: Any, book: Any, minit: str, counts: Any) -> Any:
     """The initial positions of centroids that never had an observation."""
     if np.ndim(k):
         return np.asarray(k)
@@ -184,45 +195,45 @@ def _first(x: Any, k: Any, book: Any, minit: str, counts: Any) -> Any:
             " random centroid has no derivative; begin elsewhere (k, minit, rng)"
         )
     # The others are observations.
-    points = _values(x).reshape(len(_values(x)), -1)
+    points = _to_array(x).reshape(len(_to_array(x)), -1)
     apart = _numpy.abs(points - book.reshape(len(book), 1, -1)).sum(-1)
     return x[_numpy.argmin(apart, axis=1)]
 
 
-def _lloyd(x: Any, points: Any, start: Any, thresh: float) -> tuple[Any, Any]:
+def _run_lloyd(x: Any, points: Any, start: Any, thresh: float) -> tuple[Any, Any]:
     """The centroids when the mean distance changes by no more than `thresh`, and that distance."""
-    assign = _library("cluster.vq.vq")
-    book, known, last = start, _values(start), _numpy.inf
+    assign = _get_scipy_function("cluster.vq.vq")
+    book, known, last = start, _to_array(start), _numpy.inf
     while True:
         codes, distances = assign(points, known, check_finite=False)
         mean = distances.mean(axis=-1)
         before = book, codes
         used = _numpy.unique(codes)
-        book = _means(x, _numpy.searchsorted(used, codes), len(used))
-        known = _values(book)
+        book = _compute_means(x, _numpy.searchsorted(used, codes), len(used))
+        known = _to_array(book)
         if abs(last - mean) <= thresh:
             break
         last = mean
-    return book, np.mean(_distances(x, before[0][before[1]]))
+    return book, np.mean(_compute_distances(x, before[0][before[1]]))
 
 
-def _means(x: Any, labels: Any, count: int) -> Any:
+def _compute_means(x: Any, labels: Any, count: int) -> Any:
     """The mean of the rows of each label; 0 for a label without rows."""
     member = _numpy.equal.outer(_numpy.arange(count), labels).astype(x.dtype)
     return np.matmul(member / _numpy.maximum(member.sum(axis=1, keepdims=True), 1), x)
 
 
-def _values(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     return _numpy.asarray(_detached(value))
 
 
-def _distances(x: Any, y: Any) -> Any:
+def _compute_distances(x: Any, y: Any) -> Any:
     if np.ndim(x) == 1:
         return np.abs(x - y)
     return np.linalg.norm(x - y, axis=-1)
 
 
-def _generator(rng: Any, seed: Any) -> Any:
+def _make_rng(rng: Any, seed: Any) -> Any:
     if seed is None:
         return _numpy.random.default_rng(rng)
-    return _library("_lib._util.check_random_state")(seed)
+    return _get_scipy_function("_lib._util.check_random_state")(seed)

@@ -1,6 +1,6 @@
 """`scipy.integrate`: sums over samples, quadrature and differential equations, differentiable."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.integrate._odeint import odeint as odeint
 from ferrograd.scipy.integrate._quadrature import fixed_quad as fixed_quad, quad as quad
 from ferrograd.scipy.integrate._samples import (
@@ -10,4 +10,4 @@ from ferrograd.scipy.integrate._samples import (
 )
 from ferrograd.scipy.integrate._solve_ivp import solve_ivp as solve_ivp
 
-__getattr__ = _rest_of("integrate")
+__getattr__ = _make_scipy_getattr("integrate")

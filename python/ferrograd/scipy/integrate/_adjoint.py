@@ -17,7 +17,7 @@ from ferrograd.transforms import make_vjp
 
 
 @primitive
-def states(
+def integrate_states(
     y0: Any, t: Any, flat: Any, func: Callable[..., Any], solver: Any, known: Any = None
 ) -> Any:
     """The states at times `t`, of shape `(times, n)`, of `dy/dt = func(y, t, flat)` from `y0`.
@@ -29,8 +29,8 @@ def states(
     return solver(lambda y, time: numpy.asarray(func(y, time, flat)), y0, t)
 
 
-def _adjoint(ans: Any, y0: Any, t: Any, flat: Any, func: Any, solver: Any) -> Callable[..., Any]:
-    """The derivatives by the start, the times and the arguments, from those of the states."""
+def _states_vjp(ans: Any, y0: Any, t: Any, flat: Any, func: Any, solver: Any) -> Callable[..., Any]:
+    """The rule for the initial state, the times and the arguments, by the adjoint equation."""
     size, count = np.shape(y0)[0], np.shape(flat)[0]
 
     def backward(state: Any, time: Any, values: Any) -> Any:
@@ -48,7 +48,7 @@ def _adjoint(ans: Any, y0: Any, t: Any, flat: Any, func: Any, solver: Any) -> Ca
         for k in range(steps - 1, 0, -1):
             start = np.concatenate([ans[k], weight, by_args])
             times = np.stack([-t[k], -t[k - 1]])
-            state = states(start, times, flat, backward, solver)[1]
+            state = integrate_states(start, times, flat, backward, solver)[1]
             weight, by_args = state[size : 2 * size] + g[k - 1], state[2 * size :]
         # A later start moves every later state back along its path; the first state is constant.
         by_times[0] = -np.sum(slopes[0] * (weight - g[0])) if steps > 1 else 0.0 * by_times[0]
@@ -57,14 +57,14 @@ def _adjoint(ans: Any, y0: Any, t: Any, flat: Any, func: Any, solver: Any) -> Ca
     return pull
 
 
-def _selected(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
-    pull = _adjoint(ans, *args[:5])
+def _select_vjp(argnums: Any, ans: Any, args: Any, kwargs: Any) -> Callable[[Any], Any]:
+    pull = _states_vjp(ans, *args[:5])
 
-    def pulled(g: Any) -> Any:
+    def pull_selected(g: Any) -> Any:
         slopes = pull(g)
         return tuple(slopes[k] for k in argnums)
 
-    return pulled
+    return pull_selected
 
 
-defvjp_argnums(states, _selected)
+defvjp_argnums(integrate_states, _select_vjp)

@@ -13,15 +13,15 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
 from ferrograd.hips.tracer import getval
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.integrate._adjoint import states
-from ferrograd.scipy.integrate._events import Continued, end_at_event, listed, located
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.integrate._adjoint import integrate_states
+from ferrograd.scipy.integrate._events import AdjointSolution, end_at_event, listed, refine_events
 
 #: Options that also apply to the adjoint equation, which has more unknowns and no Jacobian.
-_SHARED = ("rtol", "max_step")
+_BACKWARD_OPTIONS = ("rtol", "max_step")
 
 
-def continuous(
+def attach_adjoint(
     found: Any,
     fun: Any,
     args: tuple[Any, Any],
@@ -30,7 +30,7 @@ def continuous(
     options: dict[str, Any],
     asked: tuple[Any, bool, tuple[Any, ...]],
 ) -> Any:
-    """SciPy's result `found` at `times`; the first one is the start.
+    """Makes SciPy's result `found` differentiable at `times`; the first one is the start.
 
     `args` are the flat arguments of `fun` and their structure; `asked` are the events, the flag for
     the dense solution, and the arguments.
@@ -44,30 +44,33 @@ def continuous(
     def slope(state: Any, time: Any, values: Any) -> Any:
         return fun(time, state, *unflatten(values))
 
-    solver = _solver(options)
-    made = states(y, times, flat, slope, solver, known)
+    solver = _make_solver(options)
+    made = integrate_states(y, times, flat, slope, solver, known)
     found.y, found.t = (made[1:] if late else made).T, times[1:] if late else times
     events, dense, own = asked
     if found.sol is not None:
-        inner, dense_sol = found.sol, Continued(found.sol, lambda at: between(at), times[0], fun)
+        inner, dense_sol = (
+            found.sol,
+            AdjointSolution(found.sol, lambda at: between(at), times[0], fun),
+        )
 
         def between(at: Any) -> Any:
-            return states(y, at, flat, slope, solver, inner(getval(at)).T)
+            return integrate_states(y, at, flat, slope, solver, inner(getval(at)).T)
 
         if events is not None:
-            located(found, dense_sol, events, own)
+            refine_events(found, dense_sol, events, own)
             end_at_event(found, listed(events))
         found.sol = dense_sol if dense else None
     return found
 
 
-def _solver(options: dict[str, Any]) -> Callable[..., Any]:
-    shared = {key: options[key] for key in _SHARED if key in options}
+def _make_solver(options: dict[str, Any]) -> Callable[..., Any]:
+    shared = {key: options[key] for key in _BACKWARD_OPTIONS if key in options}
     if "atol" in options:
         shared["atol"] = float(numpy.min(options["atol"]))
 
-    def solver(slope: Callable[..., Any], y0: Any, t: Any) -> Any:
-        solved = library("integrate.solve_ivp")(
+    def solve(slope: Callable[..., Any], y0: Any, t: Any) -> Any:
+        solved = get_scipy_function("integrate.solve_ivp")(
             lambda time, y: slope(y, time),
             (t[0], t[-1]),
             y0,
@@ -82,4 +85,4 @@ def _solver(options: dict[str, Any]) -> Callable[..., Any]:
             )
         return solved.y.T
 
-    return solver
+    return solve

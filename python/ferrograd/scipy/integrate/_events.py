@@ -13,11 +13,11 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import asarray
-from ferrograd.scipy._closed_over import floats, on_arrays, plain
+from ferrograd.scipy._conversions import as_floats, to_array_function, to_float_array
 from ferrograd.transforms import make_vjp
 
 
-class Recorded:
+class RecordedSolution:
     """The solution `sol(t)` of recorded steps: the interpolant of the method, from a step's start.
 
     Returns `(n,)` for a number and `(n, points)` for a vector. It is differentiable by everything
@@ -33,29 +33,31 @@ class Recorded:
 
     def __call__(self, t: Any) -> Any:
         """The states at times."""
-        t = floats(t)
+        t = as_floats(t)
         places = np.reshape(t, (-1,))
-        owner = self._owner(plain(places))
-        parts = [self._inside(k, places[owner == k]) for k in numpy.unique(owner)]
+        owner = self._find_steps(to_float_array(places))
+        parts = [self._interpolate(k, places[owner == k]) for k in numpy.unique(owner)]
         order = numpy.argsort(numpy.argsort(owner, kind="stable"), kind="stable")
         found = np.stack([state for part in parts for state in part])[order].T
         return found if np.ndim(t) else found[:, 0]
 
-    def _owner(self, times: Any) -> Any:
+    def _find_steps(self, times: Any) -> Any:
         sign = 1.0 if self.ts[-1] >= self.ts[0] else -1.0
         return numpy.searchsorted(sign * self.ts[1:-1], sign * times, side="left")
 
-    def _inside(self, k: Any, times: Any) -> Any:
+    def _interpolate(self, k: Any, times: Any) -> Any:
         (time, state, slope), (step, h) = self._starts[k], self._steps[k]
         return step(time, state, slope, h, (times - time) / h)[2]
 
-    def rate(self, event: Callable[..., Any], t: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
+    def evaluate_event(
+        self, event: Callable[..., Any], t: Any, args: tuple[Any, ...]
+    ) -> tuple[Any, Any]:
         """The event function at a time and its derivative along the solution."""
         pull, value = make_vjp(lambda time: event(time, self(time), *args))(t)
         return value, pull(np.ones_like(value))
 
 
-class Continued:
+class AdjointSolution:
     """The solution `sol(t)`, differentiated by the adjoint equation.
 
     `states(times)` are the states at sorted times; the first one is the start.
@@ -67,16 +69,18 @@ class Continued:
 
     def __call__(self, t: Any) -> Any:
         """The states at times, `(n,)` for a number and `(n, points)` for a vector."""
-        t = floats(t)
+        t = as_floats(t)
         places = np.reshape(t, (-1,))
         sign = 1.0 if self.ts[-1] >= self.ts[0] else -1.0
-        order = numpy.argsort(sign * plain(places), kind="stable")
+        order = numpy.argsort(sign * to_float_array(places), kind="stable")
         start = np.reshape(np.asarray(self._start, dtype=float), (1,))
         found = self._states(np.concatenate([start, places[order]]))[1:]
         found = found[numpy.argsort(order)].T
         return found if np.ndim(t) else found[:, 0]
 
-    def rate(self, event: Callable[..., Any], t: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
+    def evaluate_event(
+        self, event: Callable[..., Any], t: Any, args: tuple[Any, ...]
+    ) -> tuple[Any, Any]:
         """The event function at a time and its derivative along the solution."""
         y = self(t)
         pull, value = make_vjp(lambda time, state: event(time, state, *args), (0, 1))(t, y)
@@ -91,57 +95,57 @@ def listed(events: Any) -> list[Callable[..., Any]]:
     return [events] if callable(events) else list(events)
 
 
-def plain_events(events: Any, args: tuple[Any, ...]) -> Any:
-    """The events for SciPy: functions of arrays, with the attributes that SciPy reads."""
+def wrap_events(events: Any, args: tuple[Any, ...]) -> Any:
+    """Converts event functions to functions of arrays with the attributes that SciPy reads."""
     made = []
     for event in listed(events):
-        own = on_arrays(_with(event, args))
+        own = to_array_function(_bind_args(event, args))
         vars(own).update({k: v for k, v in vars(event).items() if k in ("terminal", "direction")})
         made.append(own)
     return made or None
 
 
-def _with(event: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
+def _bind_args(event: Callable[..., Any], args: tuple[Any, ...]) -> Callable[..., Any]:
     return lambda t, y: np.reshape(np.asarray(event(t, y, *args)), ())
 
 
-def located(found: Any, sol: Any, events: Any, args: tuple[Any, ...]) -> None:
-    """Replaces the times and states of events in SciPy's result by recorded ones."""
+def refine_events(found: Any, sol: Any, events: Any, args: tuple[Any, ...]) -> None:
+    """Replaces the times and states of events in SciPy's result by differentiable ones."""
     count = np.shape(found.y)[0]
     times, states = [], []
     for event, roots in zip(listed(events), found.t_events, strict=True):
-        exact = [_root(sol, _scalar(event), float(root), args) for root in roots]
+        exact = [_refine_root(sol, _make_scalar_event(event), float(root), args) for root in roots]
         times.append(np.stack(exact) if exact else numpy.zeros(0))
         states.append(np.stack([sol(time) for time in exact]) if exact else numpy.zeros((0, count)))
     found.t_events, found.y_events = times, states
 
 
-def _scalar(event: Callable[..., Any]) -> Callable[..., Any]:
+def _make_scalar_event(event: Callable[..., Any]) -> Callable[..., Any]:
     return lambda t, y, *args: np.reshape(np.asarray(event(t, y, *args)), ())
 
 
-def _root(sol: Any, event: Callable[..., Any], root: float, args: tuple[Any, ...]) -> Any:
+def _refine_root(sol: Any, event: Callable[..., Any], root: float, args: tuple[Any, ...]) -> Any:
     # A tensor: of a number the transform would give an array, without the history of the states.
     time: Any = asarray(root)
     for _ in range(2):
-        value, rate = sol.rate(event, time, args)
+        value, rate = sol.evaluate_event(event, time, args)
         time = time - value / rate
     return time
 
 
 def end_at_event(found: Any, events: list[Any]) -> None:
-    """The last point of steps that an event has ended is that of the event."""
+    """Replaces the last point of the solution by the terminal event, if there is one."""
     ends = [k for k, e in enumerate(events) if getattr(e, "terminal", False)]
     if found.status != 1 or not np.shape(found.t)[0]:
         return
-    k = min(ends, key=lambda k: _distance(found, k))
-    if _distance(found, k) > 1e-9 * (1.0 + abs(float(plain(found.t)[-1]))):
+    k = min(ends, key=lambda k: _distance_from_end(found, k))
+    if _distance_from_end(found, k) > 1e-9 * (1.0 + abs(float(to_float_array(found.t)[-1]))):
         return
     found.t = np.concatenate([found.t[:-1], found.t_events[k][-1:]])
     found.y = np.concatenate([found.y[:, :-1], found.y_events[k][-1][:, None]], -1)
 
 
-def _distance(found: Any, k: int) -> float:
-    """The distance of the last event of a kind from the end."""
-    times = plain(found.t_events[k])
-    return abs(float(times[-1] - plain(found.t)[-1])) if times.size else numpy.inf
+def _distance_from_end(found: Any, k: int) -> float:
+    """The distance of the last event of function `k` from the end of the solution."""
+    times = to_float_array(found.t_events[k])
+    return abs(float(times[-1] - to_float_array(found.t)[-1])) if times.size else numpy.inf

@@ -13,9 +13,9 @@ import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
-from ferrograd.scipy._closed_over import refuse_closure
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.integrate._adjoint import states
+from ferrograd.scipy._conversions import check_closure
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.integrate._adjoint import integrate_states
 
 
 def odeint(
@@ -43,16 +43,16 @@ def odeint(
     args = args if isinstance(args, tuple) else (args,)
     flat, unflatten = flatten(args)
 
-    def of_flat(y: Any, time: Any, values: Any) -> Any:
+    def evaluate_rhs(y: Any, time: Any, values: Any) -> Any:
         given = (time, y) if tfirst else (y, time)
         slope = np.asarray(func(*given, *unflatten(values)))
         return slope if np.shape(slope) == np.shape(y) else np.reshape(slope, np.shape(y))
 
     y0, t = np.atleast_1d(np.asarray(y0)), np.asarray(t, dtype=float)
     if is_grad_enabled():
-        refuse_closure("odeint", of_flat(getval(y0), getval(t[0]), getval(flat)))
+        check_closure("odeint", evaluate_rhs(getval(y0), getval(t[0]), getval(flat)))
 
-    def solver(slope: Any, y0: Any, t: Any) -> Any:
-        return library("integrate.odeint")(slope, y0, t, **options)
+    def solve(slope: Any, y0: Any, t: Any) -> Any:
+        return get_scipy_function("integrate.odeint")(slope, y0, t, **options)
 
-    return states(y0, t, flat, of_flat, solver)
+    return integrate_states(y0, t, flat, evaluate_rhs, solve)

@@ -12,18 +12,18 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
-from ferrograd._tensor.closures import LaterFunction
+from ferrograd._tensor.closures import DeferredFunction
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats, on_arrays, refuse_closure
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats, check_closure, to_array_function
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.transforms import make_vjp
 
 #: The options of `quad` that `quad_vec`, which integrates the derivatives, supports.
-_SHARED = ("epsabs", "epsrel", "limit", "points")
+_FORWARDED_OPTIONS = ("epsabs", "epsrel", "limit", "points")
 
 
 def quad(
@@ -44,38 +44,44 @@ def quad(
     -0.25
     """
     if options.pop("complex_func", False):
-        return _by_parts(func, (a, b, args, full_output), options)
+        return _integrate_complex(func, (a, b, args, full_output), options)
     args = args if isinstance(args, tuple) else (args,)
     flat, unflatten = flatten(args)
 
-    later = LaterFunction(func)
+    later = DeferredFunction(func)
 
-    def of_flat(x: Any, values: Any) -> Any:
+    def evaluate_integrand(x: Any, values: Any) -> Any:
         return later(x, *unflatten(values))
 
     own = getval(flat)
-    inner = on_arrays(lambda x: of_flat(x, own))
+    inner = to_array_function(lambda x: evaluate_integrand(x, own))
     ends = [float(getval(np.asarray(end))) for end in (a, b)]
-    found = library("integrate.quad")(
+    found = get_scipy_function("integrate.quad")(
         lambda x: float(inner(x)), *ends, full_output=full_output, **options
     )
     recorded = holds_tensor([a, b, flat])
     if is_grad_enabled() and ends[0] != ends[1]:
-        refuse_closure("quad", of_flat(_between(*ends), own))
+        check_closure("quad", evaluate_integrand(_choose_interior_point(*ends), own))
     if not recorded:
         return found
-    other = [key for key in options if key not in _SHARED and options[key] not in (None, False)]
+    other = [
+        key
+        for key in options
+        if key not in _FORWARDED_OPTIONS and options[key] not in (None, False)
+    ]
     if other:
         raise NotDifferentiableError(
             f"quad: {other[0]}={options[other[0]]!r} has no derivative here; put the weight into"
             " func, or pass detached values"
         )
-    later.recorded()
-    return (_integral(a, b, flat, of_flat, options, found[0]), *found[1:])
+    later.end_trace()
+    return (_integrate(a, b, flat, evaluate_integrand, options, found[0]), *found[1:])
 
 
-def _by_parts(func: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """The integral of a complex function, with SciPy's pair of errors in one complex number."""
+def _integrate_complex(
+    func: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """Integrates a complex function; the errors of both parts are one complex number."""
     real = quad(lambda x, *args: np.real(func(x, *args)), *given, **options)
     imag = quad(lambda x, *args: np.imag(func(x, *args)), *given, **options)
     value, error = real[0] + 1j * imag[0], real[1] + 1j * imag[1]
@@ -83,7 +89,7 @@ def _by_parts(func: Callable[..., Any], given: tuple[Any, ...], options: dict[st
     return (value, error, more) if given[3] else (value, error)
 
 
-def _between(a: float, b: float) -> float:
+def _choose_interior_point(a: float, b: float) -> float:
     """A point inside the interval."""
     low, high = min(a, b), max(a, b)
     low = low if numpy.isfinite(low) else min(high, 1.0) - 1.0
@@ -92,15 +98,15 @@ def _between(a: float, b: float) -> float:
 
 
 @primitive
-def _integral(a: Any, b: Any, flat: Any, func: Any, options: Any, known: Any = None) -> Any:
+def _integrate(a: Any, b: Any, flat: Any, func: Any, options: Any, known: Any = None) -> Any:
     """The integral of a function with a number or a vector for its value."""
     if known is not None:
         return known
-    plain = on_arrays(lambda x: func(x, flat))
-    return library("integrate.quad_vec")(plain, float(a), float(b), **options)[0]
+    plain = to_array_function(lambda x: func(x, flat))
+    return get_scipy_function("integrate.quad_vec")(plain, float(a), float(b), **options)[0]
 
 
-def _by_limit(place: int) -> Callable[..., Any]:
+def _make_limit_rule(place: int) -> Callable[..., Any]:
     sign = 2.0 * place - 1.0
 
     def rule(ans: Any, a: Any, b: Any, flat: Any, func: Any, options: Any, *_: Any) -> Any:
@@ -112,10 +118,10 @@ def _by_limit(place: int) -> Callable[..., Any]:
     return rule
 
 
-def _by_arguments(
+def _arguments_vjp(
     ans: Any, a: Any, b: Any, flat: Any, func: Any, options: Any, *_: Any
 ) -> Callable[[Any], Any]:
-    shared = {key: options[key] for key in _SHARED if options.get(key) is not None}
+    shared = {key: options[key] for key in _FORWARDED_OPTIONS if options.get(key) is not None}
 
     def pull(g: Any) -> Any:
         count = np.shape(flat)[0]
@@ -124,12 +130,12 @@ def _by_arguments(
             by_flat, value = make_vjp(lambda p: np.asarray(func(x, p)))(given[:count])
             return by_flat(np.reshape(given[count:], np.shape(value)))
 
-        return _integral(a, b, np.concatenate([flat, np.ravel(g)]), slope, shared)
+        return _integrate(a, b, np.concatenate([flat, np.ravel(g)]), slope, shared)
 
     return pull
 
 
-defvjp(_integral, _by_limit(0), _by_limit(1), _by_arguments)
+defvjp(_integrate, _make_limit_rule(0), _make_limit_rule(1), _arguments_vjp)
 
 
 def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int = 5) -> Any:
@@ -142,7 +148,7 @@ def fixed_quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), n: int 
     >>> fg.grad(lambda b: integrate.fixed_quad(lambda x: x**3, 0.0, b)[0])(2.0)
     8.0
     """
-    a, b = floats(a), floats(b)
+    a, b = as_floats(a), as_floats(b)
     if not numpy.all(numpy.isfinite(getval(a))) or not numpy.all(numpy.isfinite(getval(b))):
         raise ArgumentError(
             f"fixed_quad: the limits are {getval(a)} and {getval(b)}; give finite ones, or use quad"

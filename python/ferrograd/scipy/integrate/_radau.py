@@ -13,11 +13,11 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._tensor.closures import bound_now
+from ferrograd._tensor.closures import snapshot_closure
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval
-from ferrograd.scipy._closed_over import on_arrays
-from ferrograd.scipy._implicit import solution
+from ferrograd.scipy._conversions import to_array_function
+from ferrograd.scipy._implicit import differentiate_implicitly
 from ferrograd.transforms import jacobian
 
 _S6 = 6**0.5
@@ -34,7 +34,7 @@ _A = numpy.array(
 _POWERS = numpy.linalg.inv(_C[:, None] ** numpy.arange(1, 4))
 
 #: Newton's iterations at most; it starts where SciPy's has ended.
-_MOST = 10
+_MAX_NEWTON_ITERATIONS = 10
 
 
 class Radau:
@@ -42,7 +42,7 @@ class Radau:
 
     def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...], sol: Any) -> None:
         self.fun, self.sol = fun, sol
-        self.later = bound_now(fun)
+        self.later = snapshot_closure(fun)
         self.flat, self.unflatten = flatten(args)
 
     def start(self, t: Any, y: Any) -> Any:
@@ -72,7 +72,9 @@ class Radau:
         ends = [np.reshape(np.asarray(v, dtype=float), (1,)) for v in (t, h)]
         given = np.concatenate([*ends, y, self.flat])
         residual = functools.partial(self._residual, fun=self.later)
-        found = solution(given, residual, self._newton(known, getval(given), len(y)))
+        found = differentiate_implicitly(
+            given, residual, self._solve_stages(known, getval(given), len(y))
+        )
         stages = np.reshape(found, (3, -1))
         inside = None
         if at is not None:
@@ -80,16 +82,16 @@ class Radau:
             inside = list(y + powers @ (_POWERS @ stages))
         return y + stages[-1], None, inside
 
-    def _newton(self, known: Any, given: Any, count: int) -> Any:
+    def _solve_stages(self, known: Any, given: Any, count: int) -> Any:
         t, h, y = given[0], given[1], given[2 : 2 + count]
         found = numpy.ravel(known(t + _C * h).T - y)
 
         def equations(z: Any) -> Any:
             return self._residual(z, given, self.fun)
 
-        residual, slopes = on_arrays(equations), on_arrays(jacobian(equations))
+        residual, slopes = to_array_function(equations), to_array_function(jacobian(equations))
         scale = numpy.finfo(float).eps * (1.0 + numpy.abs(y).max(initial=0.0))
-        for _ in range(_MOST):
+        for _ in range(_MAX_NEWTON_ITERATIONS):
             change = numpy.linalg.solve(slopes(found), residual(found))
             found = found - change
             if numpy.abs(change).max(initial=0.0) <= 4 * scale:

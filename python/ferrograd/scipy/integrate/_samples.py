@@ -10,10 +10,10 @@ from typing import Any
 import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._wrappers import face
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._wrappers import wrap_operation
 
-_trapezoid = face(_core.trapezoid, "trapezoid")
+_trapezoid = wrap_operation(_core.trapezoid, "trapezoid")
 
 
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
@@ -43,7 +43,7 @@ def cumulative_trapezoid(
     """
     if initial is not None and initial != 0:
         raise ArgumentError(f"cumulative_trapezoid: initial is {initial!r}; give 0 or None")
-    y, steps = _steps("cumulative_trapezoid", y, x, dx, axis)
+    y, steps = _prepare_samples("cumulative_trapezoid", y, x, dx, axis)
     parts = np.cumsum(steps * (y[..., 1:] + y[..., :-1]) / 2, -1)
     if initial is not None:
         parts = np.concatenate([np.zeros_like(y[..., :1]), parts], -1)
@@ -63,46 +63,46 @@ def simpson(y: Any, x: Any = None, *, dx: float = 1.0, axis: int = -1) -> Any:
     >>> round(float(integrate.simpson(x**2, x)), 12)
     9.0
     """
-    y, steps = _steps("simpson", y, x, dx, axis)
+    y, steps = _prepare_samples("simpson", y, x, dx, axis)
     count = np.shape(y)[-1]
     if count == 1:
         return 0.0 * y[..., 0]
     if count == 2:
         return steps[..., 0] * (y[..., 0] + y[..., 1]) / 2
     whole = count - 1 + count % 2
-    total = _parabolas(y[..., :whole], steps[..., : whole - 1])
+    total = _integrate_parabolas(y[..., :whole], steps[..., : whole - 1])
     if whole < count:
         before, last = steps[..., -2], steps[..., -1]
         both = before + last
         total = total + (
-            _ratio(last * (2 * last + 3 * before), 6 * both) * y[..., -1]
-            + _ratio(last * (last + 3 * before), 6 * before) * y[..., -2]
-            - _ratio(last**3, 6 * before * both) * y[..., -3]
+            _safe_divide(last * (2 * last + 3 * before), 6 * both) * y[..., -1]
+            + _safe_divide(last * (last + 3 * before), 6 * before) * y[..., -2]
+            - _safe_divide(last**3, 6 * before * both) * y[..., -3]
         )
     return total
 
 
-def _parabolas(y: Any, steps: Any) -> Any:
-    """Each pair of steps has the weights of the parabola through its three samples."""
+def _integrate_parabolas(y: Any, steps: Any) -> Any:
+    """Integrates, over each pair of steps, the parabola through its three samples."""
     first, second = steps[..., ::2], steps[..., 1::2]
     both = first + second
     parts = (
-        y[..., :-2:2] * (2.0 - _ratio(second, first))
-        + y[..., 1:-1:2] * both * _ratio(both, first * second)
-        + y[..., 2::2] * (2.0 - _ratio(first, second))
+        y[..., :-2:2] * (2.0 - _safe_divide(second, first))
+        + y[..., 1:-1:2] * both * _safe_divide(both, first * second)
+        + y[..., 2::2] * (2.0 - _safe_divide(first, second))
     )
     return np.sum(both / 6 * parts, -1)
 
 
-def _ratio(over: Any, under: Any) -> Any:
+def _safe_divide(over: Any, under: Any) -> Any:
     """The quotient, 0 if the divisor is 0, as for two samples at one point."""
     there = under != 0
     return np.where(there, over / np.where(there, under, 1.0), 0.0)
 
 
-def _steps(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
+def _prepare_samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
     """The samples with the axis last, and the distances between them."""
-    y = floats(y)
+    y = as_floats(y)
     if not np.ndim(y) or np.shape(y)[axis] == 0:
         raise ShapeError(
             f"{name}: y has shape {np.shape(y)} and axis is {axis}; give at least one sample along"

@@ -18,11 +18,17 @@ from ferrograd._tensor.pytree import clone_leaves
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.hips.misc.flatten import flatten
 from ferrograd.hips.tracer import getval, isbox
-from ferrograd.scipy._closed_over import floats, on_arrays, refuse_closure
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.integrate._adjoint_ivp import continuous
-from ferrograd.scipy.integrate._events import Recorded, end_at_event, listed, located, plain_events
-from ferrograd.scipy.integrate._explicit import Explicit
+from ferrograd.scipy._conversions import as_floats, check_closure, to_array_function
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.integrate._adjoint_ivp import attach_adjoint
+from ferrograd.scipy.integrate._events import (
+    RecordedSolution,
+    end_at_event,
+    listed,
+    refine_events,
+    wrap_events,
+)
+from ferrograd.scipy.integrate._explicit import ExplicitRungeKutta
 from ferrograd.scipy.integrate._radau import Radau
 
 
@@ -80,55 +86,55 @@ def solve_ivp(
     -0.735759
     """
     args = () if args is None else tuple(args)
-    fun, t_eval = _vectors(fun), None if t_eval is None else floats(t_eval)
-    state, times = _start(y0), [t_span[0], t_span[1]]
+    fun, t_eval = _wrap_rhs(fun), None if t_eval is None else as_floats(t_eval)
+    state, times = _check_initial_state(y0), [t_span[0], t_span[1]]
     flat, unflatten = flatten(args)
     own = unflatten(getval(flat)) if isinstance(flat, Tensor) else args
     start, ends = getval(state), [float(getval(np.asarray(end))) for end in times]
     closes = is_grad_enabled() and isbox(np.asarray(fun(ends[0], start, *own)))
     recorded = closes or any(isinstance(v, Tensor) for v in (state, *times, flat, t_eval))
     if recorded:
-        _check(method, adjoint)
-    found = library("integrate.solve_ivp")(
-        on_arrays(lambda t, y: fun(t, y, *own)),
+        _check_method(method, adjoint)
+    found = get_scipy_function("integrate.solve_ivp")(
+        to_array_function(lambda t, y: fun(t, y, *own)),
         ends,
         start,
         method,
         getval(t_eval) if adjoint or not recorded else None,
         dense_output or (recorded and (events is not None or (method == "Radau" and not adjoint))),
-        plain_events(events, own),
+        wrap_events(events, own),
         vectorized,
-        **_options(options, own),
+        **_wrap_jac(options, own),
     )
     if not recorded:
         return found
     if closes and (adjoint or method == "Radau"):
-        refuse_closure("solve_ivp", np.asarray(fun(ends[0], start, *own)))
+        check_closure("solve_ivp", np.asarray(fun(ends[0], start, *own)))
     if adjoint:
-        at = _times(numpy.asarray(found.t), times, t_eval)
+        at = _stack_times(numpy.asarray(found.t), times, t_eval)
         asked = (events, dense_output, args)
         solver = {**options, "method": method}
-        return continuous(found, fun, (flat, unflatten), state, at, solver, asked)
-    sol = _replaced(found, fun, args, state, times, t_eval, method, checkpoint)
+        return attach_adjoint(found, fun, (flat, unflatten), state, at, solver, asked)
+    sol = _record_solution(found, fun, args, state, times, t_eval, method, checkpoint)
     if events is not None:
-        located(found, sol, events, args)
+        refine_events(found, sol, events, args)
         end_at_event(found, listed(events))
     found.sol = sol if dense_output else None
     return found
 
 
-def _vectors(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The right-hand side with an array or a tensor for a result, as large as the state."""
+def _wrap_rhs(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps the right-hand side so that it returns an array or tensor of the shape of the state."""
 
-    def slope(t: Any, y: Any, *args: Any) -> Any:
+    def evaluate_rhs(t: Any, y: Any, *args: Any) -> Any:
         found = np.asarray(fun(t, y, *args))
         return found if np.ndim(found) else np.broadcast_to(found, np.shape(y))
 
-    return slope
+    return evaluate_rhs
 
 
-def _start(y0: Any) -> Any:
-    state = floats(y0)
+def _check_initial_state(y0: Any) -> Any:
+    state = as_floats(y0)
     if np.ndim(state) != 1:
         raise ArgumentError(
             f"solve_ivp: y0 has shape {np.shape(state)}; give a vector, and reshape it inside fun"
@@ -136,14 +142,16 @@ def _start(y0: Any) -> Any:
     return state
 
 
-def _options(options: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
+def _wrap_jac(options: dict[str, Any], args: tuple[Any, ...]) -> dict[str, Any]:
     jac = options.get("jac")
     return (
-        {**options, "jac": on_arrays(lambda t, y: jac(t, y, *args))} if callable(jac) else options
+        {**options, "jac": to_array_function(lambda t, y: jac(t, y, *args))}
+        if callable(jac)
+        else options
     )
 
 
-def _check(method: Any, adjoint: bool) -> None:
+def _check_method(method: Any, adjoint: bool) -> None:
     if not adjoint and method not in ("RK23", "RK45", "DOP853", "Radau"):
         raise NotDifferentiableError(
             f"solve_ivp: method {method!r} has no recorded steps; use 'RK23', 'RK45', 'DOP853', or"
@@ -151,10 +159,10 @@ def _check(method: Any, adjoint: bool) -> None:
         )
 
 
-def _times(knots: Any, span: list[Any], t_eval: Any) -> Any:
+def _stack_times(knots: Any, span: list[Any], t_eval: Any) -> Any:
     """The start and the requested times that were reached, or the times of the steps."""
     if t_eval is None:
-        moving = _moving(knots, span)
+        moving = _make_step_time(knots, span)
         return np.stack([np.asarray(moving(k)) for k in range(len(knots))])
     reached = t_eval[: len(knots)]
     if len(knots) and getval(reached)[0] == float(getval(np.asarray(span[0]))):
@@ -162,7 +170,7 @@ def _times(knots: Any, span: list[Any], t_eval: Any) -> Any:
     return np.concatenate([np.reshape(np.asarray(span[0]), (1,)), reached])
 
 
-def _replaced(
+def _record_solution(
     found: Any,
     fun: Any,
     args: tuple[Any, ...],
@@ -182,12 +190,14 @@ def _replaced(
     if found.sol is not None:
         last = found.sol.interpolants
         knots = numpy.array([step.t_old for step in last] + [last[-1].t])
-    stepper: Any = Explicit(method, fun, args) if method != "Radau" else Radau(fun, args, found.sol)
+    stepper: Any = (
+        ExplicitRungeKutta(method, fun, args) if method != "Radau" else Radau(fun, args, found.sol)
+    )
     run = checkpointed if checkpoint else lambda step, *values: step(*values)
     if t_eval is not None:
-        t_eval = _reached(t_eval, ended, knots, span)
-    places = _places(knots, t_eval)
-    moving = _moving(knots, span)
+        t_eval = _select_reached_times(t_eval, ended, knots, span)
+    places = _group_times_by_step(knots, t_eval)
+    moving = _make_step_time(knots, span)
     slope = stepper.start(moving(0), y)
     states = [y] if t_eval is None else []
     starts, steps = [], []
@@ -205,22 +215,22 @@ def _replaced(
             states.append(y)
     found.t = ended if t_eval is None else t_eval
     found.y = np.stack(states, -1) if states else found.y[:, :0]
-    return Recorded(knots, starts, steps)
+    return RecordedSolution(knots, starts, steps)
 
 
-def _reached(t_eval: Any, ended: Any, knots: Any, span: list[Any]) -> Any:
+def _select_reached_times(t_eval: Any, ended: Any, knots: Any, span: list[Any]) -> Any:
     """The times before the terminal event."""
     if ended[-1] == knots[-1]:
         return t_eval
     sign = 1.0 if knots[-1] >= knots[0] else -1.0
     times = numpy.asarray(getval(t_eval), dtype=float)
     low, high = sorted(float(getval(np.asarray(end))) for end in span)
-    _in_order(times, low, high, sign)
+    _check_t_eval(times, low, high, sign)
     return t_eval[: int(numpy.searchsorted(sign * times, sign * ended[-1], side="right"))]
 
 
-def _moving(knots: Any, span: list[Any]) -> Callable[[int], Any]:
-    """The time of a step, which moves with the ends where these are tensors."""
+def _make_step_time(knots: Any, span: list[Any]) -> Callable[[int], Any]:
+    """Makes a function of a step's number that gives its time, differentiable by the ends."""
     if not any(isinstance(end, Tensor) for end in span):
         return lambda k: float(knots[k])
     whole = float(getval(np.asarray(span[1]))) - knots[0]
@@ -228,7 +238,7 @@ def _moving(knots: Any, span: list[Any]) -> Callable[[int], Any]:
     return lambda k: span[0] + (span[1] - span[0]) * float(shares[k])
 
 
-def _in_order(times: Any, low: float, high: float, sign: float) -> None:
+def _check_t_eval(times: Any, low: float, high: float, sign: float) -> None:
     if times.ndim != 1 or numpy.any(numpy.diff(sign * times) <= 0):
         raise ArgumentError("solve_ivp: t_eval is no sorted vector; sort the times along t_span")
     if times.size and (times.min() < low or times.max() > high):
@@ -238,13 +248,13 @@ def _in_order(times: Any, low: float, high: float, sign: float) -> None:
         )
 
 
-def _places(knots: Any, t_eval: Any) -> list[Any] | None:
+def _group_times_by_step(knots: Any, t_eval: Any) -> list[Any] | None:
     """For each step, the indices of the times inside it, including its end."""
     if t_eval is None:
         return None
     times = numpy.asarray(getval(t_eval), dtype=float)
     sign = 1.0 if knots[-1] >= knots[0] else -1.0
     low, high = sorted((knots[0], knots[-1]))
-    _in_order(times, low, high, sign)
+    _check_t_eval(times, low, high, sign)
     owner = numpy.searchsorted(sign * knots[1:], sign * times, side="left")
     return [numpy.flatnonzero(owner == k) for k in range(len(knots) - 1)]

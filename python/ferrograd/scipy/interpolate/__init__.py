@@ -1,6 +1,6 @@
 """`scipy.interpolate`: piecewise polynomials and grids, differentiable by everything they take."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.interpolate._cubic import CubicSpline as CubicSpline
 from ferrograd.scipy.interpolate._grid import (
     RegularGridInterpolator as RegularGridInterpolator,
@@ -14,4 +14,4 @@ from ferrograd.scipy.interpolate._local_cubics import (
 )
 from ferrograd.scipy.interpolate._piecewise import PPoly as PPoly
 
-__getattr__ = _rest_of("interpolate")
+__getattr__ = _make_scipy_getattr("interpolate")

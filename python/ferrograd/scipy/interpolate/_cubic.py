@@ -11,16 +11,16 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closed_over import floats, plain
-from ferrograd.scipy.interpolate._knots import column, samples
-from ferrograd.scipy.interpolate._piecewise import Hermite
+from ferrograd.scipy._conversions import as_floats, to_float_array
+from ferrograd.scipy.interpolate._knots import append_axes, check_samples
+from ferrograd.scipy.interpolate._piecewise import HermiteSpline
 from ferrograd.scipy.linalg import solve_banded
 
 #: One row of the equations: coefficients of the slope itself, of its neighbour, and the right side.
 Row = tuple[Any, Any, Any]
 
 
-class CubicSpline(Hermite):
+class CubicSpline(HermiteSpline):
     """The piecewise cubic through samples with two continuous derivatives.
 
     Args:
@@ -45,14 +45,14 @@ class CubicSpline(Hermite):
     def __init__(
         self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None
     ) -> None:
-        x, y = samples("CubicSpline", x, y, axis)
-        ends = _conditions(bc_type, y)
+        x, y = check_samples("CubicSpline", x, y, axis)
+        ends = _parse_bc_type(bc_type, y)
         if extrapolate is None and ends[0] == "periodic":
             extrapolate = "periodic"
-        self._fit(x, y, _slopes(x, y, ends), extrapolate, axis)
+        self._set_coefficients(x, y, _solve_slopes(x, y, ends), extrapolate, axis)
 
 
-def _conditions(bc_type: Any, y: Any) -> list[Any]:
+def _parse_bc_type(bc_type: Any, y: Any) -> list[Any]:
     """The conditions at both ends: a name or (order, value)."""
     pair = [bc_type, bc_type] if isinstance(bc_type, str) else list(bc_type)
     if len(pair) != 2:
@@ -62,15 +62,15 @@ def _conditions(bc_type: Any, y: Any) -> list[Any]:
             raise ArgumentError(
                 "CubicSpline: bc_type 'periodic' holds for both ends; give it alone"
             )
-        if not numpy.allclose(plain(y[0]), plain(y[-1]), rtol=1e-15, atol=1e-15):
+        if not numpy.allclose(to_float_array(y[0]), to_float_array(y[-1]), rtol=1e-15, atol=1e-15):
             raise ArgumentError(
                 "CubicSpline: the first and the last value differ; make them equal for bc_type"
                 " 'periodic'"
             )
-    return [_condition(end, y[0]) for end in pair]
+    return [_parse_end_condition(end, y[0]) for end in pair]
 
 
-def _condition(end: Any, like: Any) -> Any:
+def _parse_end_condition(end: Any, like: Any) -> Any:
     if isinstance(end, str):
         if end not in ("not-a-knot", "periodic", "natural", "clamped"):
             raise ArgumentError(
@@ -87,45 +87,45 @@ def _condition(end: Any, like: Any) -> Any:
             f"CubicSpline: a boundary value has shape {np.shape(value)}, a sample {np.shape(like)};"
             " give the same shape"
         )
-    return order, floats(value)
+    return order, as_floats(value)
 
 
-def _slopes(x: Any, y: Any, ends: list[Any]) -> Any:
+def _solve_slopes(x: Any, y: Any, ends: list[Any]) -> Any:
     """The slopes at the knots."""
     steps = np.diff(x)
-    rises = np.diff(y, axis=0) / column(steps, y)
+    rises = np.diff(y, axis=0) / append_axes(steps, y)
     count = np.shape(x)[0]
     if count == 2:
         ends = [(1, rises[0]) if isinstance(end, str) else end for end in ends]
     elif ends[0] == "periodic":
-        return _periodic(steps, rises)
+        return _solve_periodic_slopes(steps, rises)
     elif count == 3 and ends == ["not-a-knot", "not-a-knot"]:
         bend = (rises[1] - rises[0]) / (x[2] - x[0])
         return np.stack(
             [rises[0] - bend * steps[0], rises[0] + bend * steps[0], rises[1] + bend * steps[1]]
         )
-    first = _end(ends[0], steps[:2], rises[:2], 1.0)
-    last = _end(ends[1], steps[::-1][:2], rises[::-1][:2], -1.0)
+    first = _make_end_equation(ends[0], steps[:2], rises[:2], 1.0)
+    last = _make_end_equation(ends[1], steps[::-1][:2], rises[::-1][:2], -1.0)
     zero = 0.0 * steps[:1]
     near = 2 * (steps[:-1] + steps[1:])
     ab = np.stack(
         [
-            np.concatenate([zero, _one(first[1], zero), steps[:-1]]),
-            np.concatenate([_one(first[0], zero), near, _one(last[0], zero)]),
-            np.concatenate([steps[1:], _one(last[1], zero), zero]),
+            np.concatenate([zero, _to_vector(first[1], zero), steps[:-1]]),
+            np.concatenate([_to_vector(first[0], zero), near, _to_vector(last[0], zero)]),
+            np.concatenate([steps[1:], _to_vector(last[1], zero), zero]),
         ]
     )
-    wide = column(steps, rises)
+    wide = append_axes(steps, rises)
     inner = 3 * (wide[1:] * rises[:-1] + wide[:-1] * rises[1:])
-    return _banded(ab, np.concatenate([first[2][None], inner, last[2][None]]))
+    return _solve_tridiagonal(ab, np.concatenate([first[2][None], inner, last[2][None]]))
 
 
-def _one(value: Any, like: Any) -> Any:
+def _to_vector(value: Any, like: Any) -> Any:
     """A number as a vector of one element."""
     return np.reshape(value + 0.0 * like, (1,))
 
 
-def _end(end: Any, steps: Any, rises: Any, sign: float) -> Row:
+def _make_end_equation(end: Any, steps: Any, rises: Any, sign: float) -> Row:
     """The equation of an end, with the steps and the rises counted from that end."""
     if isinstance(end, str):
         both = steps[0] + steps[1]
@@ -137,15 +137,15 @@ def _end(end: Any, steps: Any, rises: Any, sign: float) -> Row:
     return 2 * steps[0], steps[0], steps[0] * (3 * rises[0] - sign * value * steps[0] / 2)
 
 
-def _banded(ab: Any, right: Any) -> Any:
+def _solve_tridiagonal(ab: Any, right: Any) -> Any:
     """The solution for right sides of any number of axes."""
     flat = np.reshape(right, (np.shape(right)[0], -1))
     return np.reshape(solve_banded((1, 1), ab, flat), np.shape(right))
 
 
-def _periodic(steps: Any, rises: Any) -> Any:
+def _solve_periodic_slopes(steps: Any, rises: Any) -> Any:
     """The slopes of a closed curve: a cyclic system, by the formula of Sherman and Morrison."""
-    wide = column(steps, rises)
+    wide = append_axes(steps, rises)
     before, rise_before = np.roll(steps, 1), np.roll(rises, 1, 0)
     right = 3 * (wide * rise_before + np.roll(wide, 1, 0) * rises)
     diagonal = 2 * (before + steps)

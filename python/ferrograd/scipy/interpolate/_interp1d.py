@@ -11,13 +11,13 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
-from ferrograd.scipy._closed_over import fixed, floats, plain
+from ferrograd.scipy._conversions import as_floats, detach, to_float_array
 from ferrograd.scipy.interpolate._cubic import CubicSpline
-from ferrograd.scipy.interpolate._knots import chosen, column, interval, samples
+from ferrograd.scipy.interpolate._knots import append_axes, check_samples, interval, take_elements
 from ferrograd.scipy.interpolate._piecewise import PPoly
-from ferrograd.scipy.interpolate._quadratic import Quadratic
+from ferrograd.scipy.interpolate._quadratic import QuadraticSpline
 
-_STEPS = ("nearest", "nearest-up", "previous", "next")
+_STEP_KINDS = ("nearest", "nearest-up", "previous", "next")
 _ALIASES = {
     "zero": "previous",
     "slinear": "linear",
@@ -27,7 +27,7 @@ _ALIASES = {
     3: "cubic",
 }
 #: The fewest samples of a kind that needs more than one.
-_FEWEST = {"quadratic": 3, "cubic": 4}
+_MIN_POINTS = {"quadratic": 3, "cubic": 4}
 
 
 class interp1d:  # noqa: N801
@@ -66,16 +66,16 @@ class interp1d:  # noqa: N801
         # A spline of degree 0 is extrapolated below the samples, where there is no previous one.
         self._goes_on = kind in ("zero", 0)
         kind = _ALIASES.get(kind, kind)
-        if kind not in ("linear", "quadratic", "cubic", *_STEPS):
+        if kind not in ("linear", "quadratic", "cubic", *_STEP_KINDS):
             raise ArgumentError(
                 f"interp1d: kind is {kind!r}; give 'linear', 'quadratic', 'cubic', 'nearest',"
                 " 'nearest-up', 'previous' or 'next'"
             )
-        x, y = floats(x), floats(y)
+        x, y = as_floats(x), as_floats(y)
         if not assume_sorted and np.ndim(x) == 1:
-            order = numpy.argsort(plain(x), kind="stable")
+            order = numpy.argsort(to_float_array(x), kind="stable")
             x, y = x[order], np.take(y, order, axis)
-        self.x, self._y = samples("interp1d", x, y, axis, _FEWEST.get(kind, 1))
+        self.x, self._y = check_samples("interp1d", x, y, axis, _MIN_POINTS.get(kind, 1))
         self.y, self.axis, self.kind = y, axis % np.ndim(y), kind
         self._beyond = isinstance(fill_value, str) and fill_value == "extrapolate"
         if self._beyond and bounds_error:
@@ -88,23 +88,23 @@ class interp1d:  # noqa: N801
         if kind == "cubic":
             self._spline = CubicSpline(self.x, self._y)
         elif kind == "quadratic":
-            self._spline = Quadratic(self.x, self._y)
+            self._spline = QuadraticSpline(self.x, self._y)
 
     def __call__(self, x: Any) -> Any:
         """The values at points of any shape, which replaces the axis of the samples."""
-        x = floats(x)
+        x = as_floats(x)
         outside = [x < self.x[0], x > self.x[-1]]
         if self.bounds_error:
-            self._check(plain(x))
-        value = self._at(x)
+            self._check_bounds(to_float_array(x))
+        value = self._evaluate(x)
         if not self._beyond:
-            for out, fill in zip(outside, self._fills(), strict=True):
-                value = np.where(column(out, value), fill, value)
+            for out, fill in zip(outside, self._get_fill_values(), strict=True):
+                value = np.where(append_axes(out, value), fill, value)
         front = np.ndim(x)
         return np.moveaxis(value, range(front), range(self.axis, self.axis + front))
 
-    def _check(self, known: Any) -> None:
-        low, high = plain(self.x[0]), plain(self.x[-1])
+    def _check_bounds(self, known: Any) -> None:
+        low, high = to_float_array(self.x[0]), to_float_array(self.x[-1])
         for out, side in ((known < low, "below"), (known > high, "above")):
             if numpy.any(out):
                 raise ArgumentError(
@@ -112,14 +112,14 @@ class interp1d:  # noqa: N801
                     f" {low} to {high}; give bounds_error=False or fill_value='extrapolate'"
                 )
 
-    def _fills(self) -> tuple[Any, Any]:
+    def _get_fill_values(self) -> tuple[Any, Any]:
         fill = self.fill_value
         return fill if isinstance(fill, tuple) and len(fill) == 2 else (fill, fill)
 
-    def _at(self, x: Any) -> Any:
+    def _evaluate(self, x: Any) -> Any:
         """The values with the axes of the points first."""
-        if self.kind in _STEPS:
-            return self._step(x)
+        if self.kind in _STEP_KINDS:
+            return self._evaluate_step(x)
         if self.kind == "quadratic":
             return self._spline(x)
         if self.kind == "cubic":
@@ -127,13 +127,13 @@ class interp1d:  # noqa: N801
         if np.shape(self.x)[0] == 1:
             return self._y[numpy.zeros(np.shape(x), int)]
         place = interval(self.x, x)
-        slopes = np.diff(self._y, axis=0) / column(np.diff(self.x), self._y)
-        offset = x - chosen(self.x, place)
+        slopes = np.diff(self._y, axis=0) / append_axes(np.diff(self.x), self._y)
+        offset = x - take_elements(self.x, place)
         offset = np.reshape(offset, (*np.shape(x), *(1,) * (np.ndim(self._y) - 1)))
-        return chosen(self._y, place) + chosen(slopes, place) * offset
+        return take_elements(self._y, place) + take_elements(slopes, place) * offset
 
-    def _step(self, x: Any) -> Any:
-        places, known = fixed(self.x), fixed(x)
+    def _evaluate_step(self, x: Any) -> Any:
+        places, known = detach(self.x), detach(x)
         if self.kind == "previous":
             index = np.searchsorted(places, known, side="right") - 1
         elif self.kind == "next":
@@ -142,10 +142,10 @@ class interp1d:  # noqa: N801
             up = self.kind == "nearest-up"
             halves = (places[1:] + places[:-1]) / 2
             index = np.searchsorted(halves, known, side="right" if up else "left")
-        value = chosen(self._y, np.clip(index, 0, np.shape(places)[0] - 1))
+        value = take_elements(self._y, np.clip(index, 0, np.shape(places)[0] - 1))
         unknown = np.isnan(known)
         if self._beyond and self.kind == "previous" and not self._goes_on:
             unknown = unknown | (known < places[0])
         if self._beyond and self.kind == "next":
             unknown = unknown | (known > places[-1])
-        return np.where(column(unknown, value), numpy.nan, value)
+        return np.where(append_axes(unknown, value), numpy.nan, value)

@@ -9,12 +9,12 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy.interpolate._knots import column, samples
-from ferrograd.scipy.interpolate._piecewise import Hermite
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy.interpolate._knots import append_axes, check_samples
+from ferrograd.scipy.interpolate._piecewise import HermiteSpline
 
 
-class CubicHermiteSpline(Hermite):
+class CubicHermiteSpline(HermiteSpline):
     """The piecewise cubic with given values and slopes at its knots.
 
     Differentiable by `x`, `y`, `dydx` and the evaluation points.
@@ -30,11 +30,11 @@ class CubicHermiteSpline(Hermite):
                 f"CubicHermiteSpline: y has shape {np.shape(y)} and dydx {np.shape(dydx)}; give a"
                 " slope for each value"
             )
-        x, y = samples("CubicHermiteSpline", x, y, axis)
-        self._fit(x, y, np.moveaxis(floats(dydx), axis, 0), extrapolate, axis)
+        x, y = check_samples("CubicHermiteSpline", x, y, axis)
+        self._set_coefficients(x, y, np.moveaxis(as_floats(dydx), axis, 0), extrapolate, axis)
 
 
-class PchipInterpolator(Hermite):
+class PchipInterpolator(HermiteSpline):
     """The piecewise cubic that is monotonic wherever the samples are.
 
     The slope at a knot is the weighted harmonic mean of the neighbouring slopes, 0 at an extremum.
@@ -48,12 +48,12 @@ class PchipInterpolator(Hermite):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        x, y = samples("PchipInterpolator", x, y, axis)
-        self._fit(x, y, _monotone(x, y), extrapolate, axis)
+        x, y = check_samples("PchipInterpolator", x, y, axis)
+        self._set_coefficients(x, y, _pchip_slopes(x, y), extrapolate, axis)
 
 
-def _monotone(x: Any, y: Any) -> Any:
-    steps = column(np.diff(x), y)
+def _pchip_slopes(x: Any, y: Any) -> Any:
+    steps = append_axes(np.diff(x), y)
     rises = np.diff(y, axis=0) / steps
     if np.shape(x)[0] == 2:
         return np.concatenate([rises, rises])
@@ -62,12 +62,12 @@ def _monotone(x: Any, y: Any) -> Any:
     same = np.sign(before) * np.sign(after) > 0
     mean = one / np.where(same, before, 1.0) + two / np.where(same, after, 1.0)
     inner = np.where(same, (one + two) / np.where(same, mean, 1.0), 0.0)
-    first = _edge(steps[0], steps[1], rises[0], rises[1])
-    last = _edge(steps[-1], steps[-2], rises[-1], rises[-2])
+    first = _pchip_end_slope(steps[0], steps[1], rises[0], rises[1])
+    last = _pchip_end_slope(steps[-1], steps[-2], rises[-1], rises[-2])
     return np.concatenate([first[None], inner, last[None]])
 
 
-def _edge(near: Any, far: Any, rise: Any, next_rise: Any) -> Any:
+def _pchip_end_slope(near: Any, far: Any, rise: Any, next_rise: Any) -> Any:
     """The slope of the parabola through three samples, limited so that the shape is kept."""
     slope = ((2 * near + far) * rise - near * next_rise) / (near + far)
     turns = np.sign(slope) != np.sign(rise)
@@ -75,7 +75,7 @@ def _edge(near: Any, far: Any, rise: Any, next_rise: Any) -> Any:
     return np.where(turns, 0.0, np.where(steep, 3 * rise, slope))
 
 
-class Akima1DInterpolator(Hermite):
+class Akima1DInterpolator(HermiteSpline):
     """The piecewise cubic whose slopes follow the flatter side.
 
     `method` is "akima" (H. Akima, Journal of the ACM 17, 1970) or "makima", which does not
@@ -94,13 +94,13 @@ class Akima1DInterpolator(Hermite):
             raise ArgumentError(
                 f"Akima1DInterpolator: method is {method!r}; give 'akima' or 'makima'"
             )
-        x, y = samples("Akima1DInterpolator", x, y, axis)
-        slopes = _akima(x, y, method)
-        self._fit(x, y, slopes, False if extrapolate is None else extrapolate, axis)
+        x, y = check_samples("Akima1DInterpolator", x, y, axis)
+        slopes = _akima_slopes(x, y, method)
+        self._set_coefficients(x, y, slopes, False if extrapolate is None else extrapolate, axis)
 
 
-def _akima(x: Any, y: Any, method: str) -> Any:
-    rises = np.diff(y, axis=0) / column(np.diff(x), y)
+def _akima_slopes(x: Any, y: Any, method: str) -> Any:
+    rises = np.diff(y, axis=0) / append_axes(np.diff(x), y)
     if np.shape(x)[0] == 2:
         return np.concatenate([rises, rises])
     first = 2 * rises[:1] - rises[1:2]

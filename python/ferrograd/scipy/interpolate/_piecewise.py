@@ -12,8 +12,13 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._closed_over import fixed, floats, plain
-from ferrograd.scipy.interpolate._knots import chosen, column, interval, rising
+from ferrograd.scipy._conversions import as_floats, detach, to_float_array
+from ferrograd.scipy.interpolate._knots import (
+    append_axes,
+    check_increasing,
+    interval,
+    take_elements,
+)
 
 
 class PPoly:
@@ -29,16 +34,16 @@ class PPoly:
     """
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
-        self.c, self.x, self.axis = floats(c), floats(x), axis
+        self.c, self.x, self.axis = as_floats(c), as_floats(x), axis
         if np.ndim(self.c) < 2 or np.shape(self.c)[1] != np.shape(self.x)[0] - 1:
             raise ShapeError(
                 f"PPoly: c has shape {np.shape(self.c)} and x {np.shape(self.x)}; give c of shape"
                 " (order + 1, intervals, ...), one interval less than knots"
             )
-        rising("PPoly", self.x)
+        check_increasing("PPoly", self.x)
         self.extrapolate = True if extrapolate is None else extrapolate
 
-    def _of(self, c: Any) -> PPoly:
+    def _with_coefficients(self, c: Any) -> PPoly:
         made = PPoly.__new__(PPoly)
         made.c, made.x, made.axis, made.extrapolate = c, self.x, self.axis, self.extrapolate
         return made
@@ -50,21 +55,21 @@ class PPoly:
         """
         if nu:
             return self.derivative(nu)(x, 0, extrapolate)
-        x = floats(x)
+        x = as_floats(x)
         mode = self.extrapolate if extrapolate is None else extrapolate
         if mode == "periodic":
             low, length = self.x[0], self.x[-1] - self.x[0]
-            x = x - length * np.floor(fixed((x - low) / length))
+            x = x - length * np.floor(detach((x - low) / length))
         place = interval(self.x, x)
-        offset = x - chosen(self.x, place)
+        offset = x - take_elements(self.x, place)
         trailing = np.ndim(self.c) - 2
         offset = np.reshape(offset, (*np.shape(x), *(1,) * trailing))
-        value = chosen(self.c[0], place)
+        value = take_elements(self.c[0], place)
         for row in self.c[1:]:
-            value = value * offset + chosen(row, place)
+            value = value * offset + take_elements(row, place)
         if not mode:
             outside = (x < self.x[0]) | (x > self.x[-1])
-            value = np.where(column(outside, value), numpy.nan, value)
+            value = np.where(append_axes(outside, value), numpy.nan, value)
         front = np.ndim(x)
         return np.moveaxis(value, range(front), range(self.axis, self.axis + front))
 
@@ -76,8 +81,8 @@ class PPoly:
         for _ in range(nu):
             count = np.shape(c)[0]
             powers = numpy.arange(count - 1, 0, -1.0, dtype=c.dtype)
-            c = c[:-1] * column(powers, c) if count > 1 else 0.0 * c
-        return self._of(c)
+            c = c[:-1] * append_axes(powers, c) if count > 1 else 0.0 * c
+        return self._with_coefficients(c)
 
     def antiderivative(self, nu: int = 1) -> PPoly:
         """The integral from the first knot, `nu` times."""
@@ -85,18 +90,18 @@ class PPoly:
             return self.derivative(-nu)
         made = self
         for _ in range(nu):
-            made = made._integral()
+            made = made._integrate_pieces()
         return made
 
-    def _integral(self) -> PPoly:
+    def _integrate_pieces(self) -> PPoly:
         powers = numpy.arange(np.shape(self.c)[0], 0, -1.0, dtype=self.c.dtype)
-        c = self.c / column(powers, self.c)
-        steps = column(np.diff(self.x), c[0])
+        c = self.c / append_axes(powers, self.c)
+        steps = append_axes(np.diff(self.x), c[0])
         areas = 0.0 * c[0]
         for row in c:
             areas = (areas + row) * steps
         starts = np.concatenate([0.0 * areas[:1], np.cumsum(areas[:-1], 0)])
-        made = self._of(np.concatenate([c, starts[None]]))
+        made = self._with_coefficients(np.concatenate([c, starts[None]]))
         made.extrapolate = False if self.extrapolate == "periodic" else self.extrapolate
         return made
 
@@ -106,26 +111,26 @@ class PPoly:
         Errors: `ArgumentError` for a periodic function and limits outside the knots.
         """
         mode = self.extrapolate if extrapolate is None else extrapolate
-        ends = plain([plain(a), plain(b)])
-        low, high = plain(self.x[0]), plain(self.x[-1])
+        ends = to_float_array([to_float_array(a), to_float_array(b)])
+        low, high = to_float_array(self.x[0]), to_float_array(self.x[-1])
         if mode == "periodic" and (ends.min() < low or ends.max() > high):
             raise ArgumentError(
                 f"integrate: the limits are {ends[0]} and {ends[1]}, and the periodic function has"
                 f" knots from {low} to {high}; integrate over parts within the knots"
             )
-        whole = self._integral()
+        whole = self._integrate_pieces()
         return whole(b, 0, bool(mode)) - whole(a, 0, bool(mode))
 
 
-class Hermite(PPoly):
+class HermiteSpline(PPoly):
     """A piecewise cubic from values and slopes at the knots.
 
     Derived classes give the slopes.
     """
 
-    def _fit(self, x: Any, y: Any, slopes: Any, extrapolate: Any, axis: int) -> Self:
+    def _set_coefficients(self, x: Any, y: Any, slopes: Any, extrapolate: Any, axis: int) -> Self:
         """Keeps the coefficients; `y` and `slopes` have the axis of the knots first."""
-        steps = column(np.diff(x), y)
+        steps = append_axes(np.diff(x), y)
         rises = np.diff(y, axis=0) / steps
         bend = (slopes[:-1] + slopes[1:] - 2 * rises) / steps
         rows = [bend / steps, (rises - slopes[:-1]) / steps - bend, slopes[:-1], y[:-1]]

@@ -1,6 +1,6 @@
 """`scipy.ndimage`: filters and interpolation of images, differentiable."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.ndimage._affine import (
     affine_transform as affine_transform,
     rotate as rotate,
@@ -34,4 +34,4 @@ from ferrograd.scipy.ndimage._splines import (
     spline_filter1d as spline_filter1d,
 )
 
-__getattr__ = _rest_of("ndimage")
+__getattr__ = _make_scipy_getattr("ndimage")

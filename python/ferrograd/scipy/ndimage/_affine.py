@@ -12,21 +12,21 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats, plain
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats, to_float_array
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy.ndimage._coordinates import map_coordinates
-from ferrograd.scipy.ndimage._correlate import checked
-from ferrograd.scipy.ndimage._gaussian import _each
-from ferrograd.scipy.ndimage._output import fills_output
+from ferrograd.scipy.ndimage._correlate import check_mode
+from ferrograd.scipy.ndimage._gaussian import _expand_to_axes
+from ferrograd.scipy.ndimage._output import support_output
 from ferrograd.scipy.special import cosdg, sindg
 
 
-def _real(image: Any) -> Any:
+def _get_position_dtype(image: Any) -> Any:
     """The dtype of positions in an image."""
     return numpy.zeros(0, image.dtype).real.dtype
 
 
-@fills_output
+@support_output
 def affine_transform(
     input: Any,
     matrix: Any,
@@ -49,11 +49,11 @@ def affine_transform(
     [1.0, 9.0]
     """
     if not holds_tensor([input, matrix, offset, cval]):
-        return library("ndimage.affine_transform")(
+        return get_scipy_function("ndimage.affine_transform")(
             input, matrix, offset, output_shape, output, order, mode, cval, prefilter
         )
-    checked("affine_transform", mode)
-    image, matrix, offset = floats(input), floats(matrix), floats(offset)
+    check_mode("affine_transform", mode)
+    image, matrix, offset = as_floats(input), as_floats(matrix), as_floats(offset)
     count = np.ndim(image)
     if np.ndim(matrix) == 2 and np.shape(matrix)[1] == count + 1:
         matrix, offset = matrix[:count, :count], matrix[:count, count]
@@ -63,7 +63,7 @@ def affine_transform(
             " give a square matrix, a vector of scales or a homogeneous matrix"
         )
     shape = np.shape(image) if output_shape is None else tuple(output_shape)
-    grid = numpy.indices(shape, dtype=_real(image))
+    grid = numpy.indices(shape, dtype=_get_position_dtype(image))
     flat = grid.reshape(count, -1)
     moved = matrix[:, None] * flat if np.ndim(matrix) == 1 else matrix @ flat
     moved = moved + (offset[:, None] if np.ndim(offset) else offset)
@@ -71,7 +71,7 @@ def affine_transform(
     return map_coordinates(image, places, None, order, mode, cval, prefilter)
 
 
-@fills_output
+@support_output
 def shift(
     input: Any,
     shift: Any,
@@ -90,15 +90,17 @@ def shift(
     [0.0, 0.5, 2.5]
     """
     if not holds_tensor([input, shift, cval]):
-        return library("ndimage.shift")(input, shift, output, order, mode, cval, prefilter)
-    image = floats(input)
-    ones = numpy.ones(np.ndim(image), _real(image))
+        return get_scipy_function("ndimage.shift")(
+            input, shift, output, order, mode, cval, prefilter
+        )
+    image = as_floats(input)
+    ones = numpy.ones(np.ndim(image), _get_position_dtype(image))
     return affine_transform(
-        image, ones, -floats(shift) * ones, None, output, order, mode, cval, prefilter
+        image, ones, -as_floats(shift) * ones, None, output, order, mode, cval, prefilter
     )
 
 
-@fills_output
+@support_output
 def zoom(
     input: Any,
     zoom: Any,
@@ -119,12 +121,12 @@ def zoom(
     [0.0, 1.0, 2.0]
     """
     if not holds_tensor([input, cval]):
-        return library("ndimage.zoom")(
+        return get_scipy_function("ndimage.zoom")(
             input, zoom, output, order, mode, cval, prefilter, grid_mode=grid_mode
         )
-    checked("zoom", mode)
-    image = floats(input)
-    factors = _each(zoom, np.ndim(image), "zoom")
+    check_mode("zoom", mode)
+    image = as_floats(input)
+    factors = _expand_to_axes(zoom, np.ndim(image), "zoom")
     lines = []
     for n, factor in zip(np.shape(image), factors, strict=True):
         count = round(n * float(factor))
@@ -132,11 +134,11 @@ def zoom(
             lines.append((numpy.arange(count) + 0.5) * (n / max(count, 1)) - 0.5)
         else:
             lines.append(numpy.linspace(0.0, n - 1.0 if count > 1 else 0.0, count))
-    places = numpy.stack(numpy.meshgrid(*lines, indexing="ij")).astype(_real(image))
+    places = numpy.stack(numpy.meshgrid(*lines, indexing="ij")).astype(_get_position_dtype(image))
     return map_coordinates(image, places, None, order, mode, cval, prefilter)
 
 
-@fills_output
+@support_output
 def rotate(
     input: Any,
     angle: Any,
@@ -158,11 +160,11 @@ def rotate(
     [[2.0, 4.0], [1.0, 3.0]]
     """
     if not holds_tensor([input, angle, cval]):
-        return library("ndimage.rotate")(
+        return get_scipy_function("ndimage.rotate")(
             input, angle, axes, reshape, output, order, mode, cval, prefilter
         )
-    checked("rotate", mode)
-    image = floats(input)
+    check_mode("rotate", mode)
+    image = as_floats(input)
     count = np.ndim(image)
     first, second = sorted(axis % count for axis in axes)
     if count < 2 or first == second:
@@ -176,14 +178,14 @@ def rotate(
         if holds_tensor(angle)
         else (numpy.array([[c, s], [-s, c]]))
     )
-    known, outer = plain(turn), shape
+    known, outer = to_float_array(turn), shape
     if reshape:
         corners = numpy.array([[0, 0, shape[0], shape[0]], [0, shape[1], 0, shape[1]]])
         outer = (numpy.ptp(known @ corners, axis=1) + 0.5).astype(int)
     offset = (shape - 1) / 2 - turn @ ((outer - 1) / 2)
     dims = list(np.shape(image))
     dims[first], dims[second] = int(outer[0]), int(outer[1])
-    grid = numpy.indices(dims, dtype=_real(image))
+    grid = numpy.indices(dims, dtype=_get_position_dtype(image))
     rows = [*grid]
     rows[first] = turn[0, 0] * grid[first] + turn[0, 1] * grid[second] + offset[0]
     rows[second] = turn[1, 0] * grid[first] + turn[1, 1] * grid[second] + offset[1]

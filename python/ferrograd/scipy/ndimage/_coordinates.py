@@ -13,18 +13,18 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import fixed, floats
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.interpolate._knots import chosen
-from ferrograd.scipy.ndimage._correlate import MODES, checked
-from ferrograd.scipy.ndimage._output import fills_output
-from ferrograd.scipy.ndimage._splines import spline_filter, weights
+from ferrograd.scipy._conversions import as_floats, detach
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.interpolate._knots import take_elements
+from ferrograd.scipy.ndimage._correlate import PAD_MODES, check_mode
+from ferrograd.scipy.ndimage._output import support_output
+from ferrograd.scipy.ndimage._splines import compute_bspline_weights, spline_filter
 
 #: Elements added at the border where the recursion of the spline has no exact start there.
 _MARGIN = 12
 
 
-@fills_output
+@support_output
 def map_coordinates(
     input: Any,
     coordinates: Any,
@@ -48,13 +48,13 @@ def map_coordinates(
     np.float64(3.0)
     """
     if not holds_tensor([input, coordinates, cval]):
-        return library("ndimage.map_coordinates")(
+        return get_scipy_function("ndimage.map_coordinates")(
             input, coordinates, output, order, mode, cval, prefilter
         )
-    checked("map_coordinates", mode)
+    check_mode("map_coordinates", mode)
     if not isinstance(order, int) or not 0 <= order <= 5:
         raise ArgumentError(f"map_coordinates: order is {order!r}; give 0 to 5")
-    image, places = floats(input), floats(coordinates)
+    image, places = as_floats(input), as_floats(coordinates)
     if not np.ndim(image) or np.ndim(places) < 2 or np.shape(places)[0] != np.ndim(image):
         raise ShapeError(
             f"map_coordinates: input has shape {np.shape(image)} and coordinates"
@@ -65,14 +65,14 @@ def map_coordinates(
         if mode in ("nearest", "grid-constant"):
             margin = _MARGIN
             more = {"constant_values": cval} if mode == "grid-constant" else {}
-            image = np.pad(image, margin, mode=MODES[mode], **more)
+            image = np.pad(image, margin, mode=PAD_MODES[mode], **more)
         wide = numpy.complex128 if image.dtype.kind == "c" else numpy.float64
         image = spline_filter(image, order, wide, mode)
-    made = _spline(image, places + margin if margin else places, order, mode, cval)
+    made = _interpolate(image, places + margin if margin else places, order, mode, cval)
     return made.astype(dtype) if made.dtype != dtype else made
 
 
-def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
+def _interpolate(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     """The sum over the neighbours of each position, the last axis first."""
     count = np.ndim(image)
     shape = np.shape(places)[1:]
@@ -80,23 +80,25 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     beyond: Any = numpy.zeros(shape, bool)
     for axis in range(count):
         length = np.shape(image)[axis]
-        place, outside = _inside(places[axis], length, mode, order)
+        place, outside = _map_position(places[axis], length, mode, order)
         beyond = beyond | outside
-        known = fixed(place)
+        known = detach(place)
         start = np.floor(known if order % 2 else known + 0.5)
         start = np.where(np.isfinite(start), start, 0.0)
         part = place - start if order % 2 else place + 0.5 - start
         own = (
             start.astype(int) - order // 2 + numpy.arange(order + 1).reshape(-1, *[1] * len(shape))
         )
-        index, missing = _index(own, length, mode)
+        index, missing = _map_index(own, length, mode)
         axes = [1] * count
         axes[axis] = order + 1
         wide = (*axes, *shape)
         indices.append((np.reshape(index, wide), np.reshape(missing, wide)))
         ones = np.ones_like(part) if order == 0 else part
-        parts.append(np.stack([w * np.ones_like(ones) for w in weights(part, order)]))
-    found = chosen(image, tuple(index for index, _ in indices))
+        parts.append(
+            np.stack([w * np.ones_like(ones) for w in compute_bspline_weights(part, order)])
+        )
+    found = take_elements(image, tuple(index for index, _ in indices))
     if mode == "grid-constant":
         lost = indices[0][1]
         for _, more in indices[1:]:
@@ -108,12 +110,12 @@ def _spline(image: Any, places: Any, order: int, mode: str, cval: Any) -> Any:
     return np.where(beyond, cval, found) if mode == "constant" else found
 
 
-def _inside(place: Any, length: int, mode: str, order: int) -> tuple[Any, Any]:
+def _map_position(place: Any, length: int, mode: str, order: int) -> tuple[Any, Any]:
     """An equivalent position inside the image, and a mask of positions without one.
 
     Mirroring and wrapping are done for the indices of the neighbours.
     """
-    known = fixed(place)
+    known = detach(place)
     nowhere = numpy.zeros(np.shape(known), bool)
     last = length - 1
     if mode == "constant":
@@ -132,7 +134,7 @@ def _inside(place: Any, length: int, mode: str, order: int) -> tuple[Any, Any]:
     return place, nowhere
 
 
-def _index(index: Any, length: int, mode: str) -> tuple[Any, Any]:
+def _map_index(index: Any, length: int, mode: str) -> tuple[Any, Any]:
     """The index of the element at an integer position, and a mask of positions without one."""
     missing = (index < 0) | (index >= length)
     if mode in ("nearest", "grid-constant"):

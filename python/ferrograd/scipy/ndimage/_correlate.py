@@ -1,6 +1,6 @@
 """Linear filters of images: `correlate`, `convolve` and these along one axis.
 
-The sums are those of `correlated`. Images of integers are computed as floats where a tensor is
+The sums are those of `correlate_valid`. Images of integers are computed as floats where a tensor is
 among the arguments.
 """
 
@@ -13,13 +13,13 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy._window_sums import correlated
-from ferrograd.scipy.ndimage._output import fills_output
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._correlate_valid import correlate_valid
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.ndimage._output import support_output
 
 #: SciPy's and NumPy's names of border modes.
-MODES = {
+PAD_MODES = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "constant": "constant",
@@ -31,21 +31,21 @@ MODES = {
 }
 
 
-def checked(name: str, mode: str) -> None:
-    """Refuses unknown borders."""
-    if mode not in MODES:
-        raise ArgumentError(f"{name}: mode is {mode!r}; give one of {', '.join(MODES)}")
+def check_mode(name: str, mode: str) -> None:
+    """Raises for an unknown mode of the border."""
+    if mode not in PAD_MODES:
+        raise ArgumentError(f"{name}: mode is {mode!r}; give one of {', '.join(PAD_MODES)}")
 
 
-def _padded(x: Any, width: list[tuple[int, int]], mode: str, cval: Any) -> Any:
+def _pad(x: Any, width: list[tuple[int, int]], mode: str, cval: Any) -> Any:
     if not any(before or after for before, after in width):
         return x
-    if MODES[mode] == "constant":
+    if PAD_MODES[mode] == "constant":
         return np.pad(x, width, constant_values=cval)
-    return np.pad(x, width, mode=MODES[mode])
+    return np.pad(x, width, mode=PAD_MODES[mode])
 
 
-def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
+def _compute_kernel_extent(name: str, size: int, origin: int) -> tuple[int, int]:
     """The extent of a kernel before and after an element."""
     before = size // 2 + origin
     if not 0 <= before < size:
@@ -55,7 +55,7 @@ def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
     return before, size - 1 - before
 
 
-@fills_output
+@support_output
 def correlate1d(
     input: Any,
     weights: Any,
@@ -75,11 +75,15 @@ def correlate1d(
     [-1.0, -3.0, -2.0]
     """
     if not holds_tensor([input, weights, cval]):
-        return library("ndimage.correlate1d")(input, weights, axis, output, mode, cval, origin)
-    return _along("correlate1d", input, np.conj(floats(weights)), axis, mode, cval, origin)
+        return get_scipy_function("ndimage.correlate1d")(
+            input, weights, axis, output, mode, cval, origin
+        )
+    return _correlate_axis(
+        "correlate1d", input, np.conj(as_floats(weights)), axis, mode, cval, origin
+    )
 
 
-@fills_output
+@support_output
 def convolve1d(
     input: Any,
     weights: Any,
@@ -96,24 +100,28 @@ def convolve1d(
     [1.0, 3.0, 2.0]
     """
     if not holds_tensor([input, weights, cval]):
-        return library("ndimage.convolve1d")(input, weights, axis, output, mode, cval, origin)
-    weights = np.flip(floats(weights))
+        return get_scipy_function("ndimage.convolve1d")(
+            input, weights, axis, output, mode, cval, origin
+        )
+    weights = np.flip(as_floats(weights))
     origin = -origin - 1 + np.shape(weights)[0] % 2
-    return _along("convolve1d", input, weights, axis, mode, cval, origin)
+    return _correlate_axis("convolve1d", input, weights, axis, mode, cval, origin)
 
 
-def _along(
+def _correlate_axis(
     name: str, input: Any, weights: Any, axis: int, mode: str, cval: Any, origin: int
 ) -> Any:
-    checked(name, mode)
+    check_mode(name, mode)
     if np.ndim(weights) != 1 or not np.shape(weights)[0]:
         raise ShapeError(f"{name}: weights have shape {np.shape(weights)}; give a vector")
-    x = np.moveaxis(floats(input), axis, -1)
-    width = [(0, 0)] * (np.ndim(x) - 1) + [_reach(name, np.shape(weights)[0], origin)]
-    return np.moveaxis(correlated(_padded(x, width, mode, cval), weights), -1, axis)
+    x = np.moveaxis(as_floats(input), axis, -1)
+    width = [(0, 0)] * (np.ndim(x) - 1) + [
+        _compute_kernel_extent(name, np.shape(weights)[0], origin)
+    ]
+    return np.moveaxis(correlate_valid(_pad(x, width, mode, cval), weights), -1, axis)
 
 
-@fills_output
+@support_output
 def correlate(
     input: Any,
     weights: Any,
@@ -136,12 +144,16 @@ def correlate(
     """
     if not holds_tensor([input, weights, cval]):
         given = {} if axes is None else {"axes": axes}
-        return library("ndimage.correlate")(input, weights, output, mode, cval, origin, **given)
-    weights, origin = _spread("correlate", np.ndim(input), np.conj(floats(weights)), origin, axes)
-    return _whole("correlate", input, weights, mode, cval, origin, False)
+        return get_scipy_function("ndimage.correlate")(
+            input, weights, output, mode, cval, origin, **given
+        )
+    weights, origin = _expand_kernel(
+        "correlate", np.ndim(input), np.conj(as_floats(weights)), origin, axes
+    )
+    return _correlate_nd("correlate", input, weights, mode, cval, origin, False)
 
 
-@fills_output
+@support_output
 def convolve(
     input: Any,
     weights: Any,
@@ -160,12 +172,14 @@ def convolve(
     """
     if not holds_tensor([input, weights, cval]):
         given = {} if axes is None else {"axes": axes}
-        return library("ndimage.convolve")(input, weights, output, mode, cval, origin, **given)
-    weights, origin = _spread("convolve", np.ndim(input), floats(weights), origin, axes)
-    return _whole("convolve", input, weights, mode, cval, origin, True)
+        return get_scipy_function("ndimage.convolve")(
+            input, weights, output, mode, cval, origin, **given
+        )
+    weights, origin = _expand_kernel("convolve", np.ndim(input), as_floats(weights), origin, axes)
+    return _correlate_nd("convolve", input, weights, mode, cval, origin, True)
 
 
-def _spread(name: str, ndim: int, weights: Any, origin: Any, axes: Any) -> tuple[Any, Any]:
+def _expand_kernel(name: str, ndim: int, weights: Any, origin: Any, axes: Any) -> tuple[Any, Any]:
     """The kernel and its origins on all axes, of size 1 on those that are not in `axes`."""
     if axes is None:
         return weights, origin
@@ -183,11 +197,11 @@ def _spread(name: str, ndim: int, weights: Any, origin: Any, axes: Any) -> tuple
     return weights, [origins.get(k, 0) for k in range(ndim)]
 
 
-def _whole(
+def _correlate_nd(
     name: str, input: Any, weights: Any, mode: str, cval: Any, origin: Any, turn: bool
 ) -> Any:
-    checked(name, mode)
-    x = floats(input)
+    check_mode(name, mode)
+    x = as_floats(input)
     if np.ndim(x) != np.ndim(weights) or not np.ndim(x) or 0 in np.shape(weights):
         raise ShapeError(
             f"{name}: input has shape {np.shape(x)} and weights {np.shape(weights)}; give a kernel"
@@ -198,5 +212,7 @@ def _whole(
     if turn:
         weights = np.flip(weights)
         origins = [-own - 1 + size % 2 for own, size in zip(origins, sizes, strict=True)]
-    width = [_reach(name, size, own) for size, own in zip(sizes, origins, strict=True)]
-    return correlated(_padded(x, width, mode, cval), weights)
+    width = [
+        _compute_kernel_extent(name, size, own) for size, own in zip(sizes, origins, strict=True)
+    ]
+    return correlate_valid(_pad(x, width, mode, cval), weights)

@@ -14,13 +14,13 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.hips.tracer import getval
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.ndimage._correlate import checked, correlate1d
-from ferrograd.scipy.ndimage._output import fills_output
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.ndimage._correlate import check_mode, correlate1d
+from ferrograd.scipy.ndimage._output import support_output
 
 
-def _kernel(sigma: Any, order: int, radius: int) -> Any:
+def _gaussian_kernel1d(sigma: Any, order: int, radius: int) -> Any:
     """The normal density at integers, normalised to sum 1, times the polynomial of a derivative."""
     if order < 0 or radius < 0:
         raise ArgumentError(
@@ -43,7 +43,7 @@ def _kernel(sigma: Any, order: int, radius: int) -> Any:
     return weights * factor
 
 
-@fills_output
+@support_output
 def gaussian_filter1d(
     input: Any,
     sigma: Any,
@@ -67,19 +67,19 @@ def gaussian_filter1d(
     True
     """
     if not holds_tensor([input, sigma, cval]):
-        return library("ndimage.gaussian_filter1d")(
+        return get_scipy_function("ndimage.gaussian_filter1d")(
             input, sigma, axis, order, output, mode, cval, truncate, radius=radius
         )
-    checked("gaussian_filter1d", mode)
+    check_mode("gaussian_filter1d", mode)
     width = int(truncate * float(getval(sigma)) + 0.5) if radius is None else radius
-    weights = np.flip(_kernel(sigma, order, width))
-    input = floats(input)
+    weights = np.flip(_gaussian_kernel1d(sigma, order, width))
+    input = as_floats(input)
     if not isinstance(sigma, Tensor):
         weights = weights.astype(input.dtype)
     return correlate1d(input, weights, axis, None, mode, cval)
 
 
-def _each(value: Any, count: int, name: str) -> list[Any]:
+def _expand_to_axes(value: Any, count: int, name: str) -> list[Any]:
     """One value for each axis."""
     if not isinstance(value, list | tuple) and (isinstance(value, str) or np.ndim(value) == 0):
         return [value] * count
@@ -91,13 +91,13 @@ def _each(value: Any, count: int, name: str) -> list[Any]:
     return values
 
 
-def _axes(axes: Any, ndim: int) -> list[int]:
+def _normalize_axes(axes: Any, ndim: int) -> list[int]:
     if axes is None:
         return list(range(ndim))
     return [k % ndim for k in ([axes] if isinstance(axes, int) else axes)]
 
 
-@fills_output
+@support_output
 def gaussian_filter(
     input: Any,
     sigma: Any,
@@ -121,20 +121,22 @@ def gaussian_filter(
     True
     """
     if not holds_tensor([input, sigma, cval]):
-        return library("ndimage.gaussian_filter")(
+        return get_scipy_function("ndimage.gaussian_filter")(
             input, sigma, order, output, mode, cval, truncate, radius=radius, axes=axes
         )
-    x = floats(input)
-    along = _axes(axes, np.ndim(x))
-    given = [_each(v, len(along), "gaussian_filter") for v in (sigma, order, mode, radius)]
+    x = as_floats(input)
+    along = _normalize_axes(axes, np.ndim(x))
+    given = [
+        _expand_to_axes(v, len(along), "gaussian_filter") for v in (sigma, order, mode, radius)
+    ]
     for k, own, degree, border, reach in zip(along, *given, strict=True):
-        checked("gaussian_filter", border)
+        check_mode("gaussian_filter", border)
         if float(getval(own)) > 1e-15:
             x = gaussian_filter1d(x, own, k, degree, None, border, cval, truncate, radius=reach)
     return x
 
 
-@fills_output
+@support_output
 def uniform_filter1d(
     input: Any,
     size: int,
@@ -151,14 +153,16 @@ def uniform_filter1d(
     [1.0, 1.0, 1.0]
     """
     if not holds_tensor([input, cval]):
-        return library("ndimage.uniform_filter1d")(input, size, axis, output, mode, cval, origin)
+        return get_scipy_function("ndimage.uniform_filter1d")(
+            input, size, axis, output, mode, cval, origin
+        )
     if size < 1:
         raise ArgumentError(f"uniform_filter1d: size is {size}; give at least 1")
-    x = floats(input)
+    x = as_floats(input)
     return correlate1d(x, np.full(size, 1 / size, x.dtype), axis, output, mode, cval, origin)
 
 
-@fills_output
+@support_output
 def uniform_filter(
     input: Any,
     size: Any = 3,
@@ -176,16 +180,18 @@ def uniform_filter(
     [[1.0, 1.0], [1.0, 1.0]]
     """
     if not holds_tensor([input, cval]):
-        return library("ndimage.uniform_filter")(input, size, output, mode, cval, origin, axes=axes)
-    x = floats(input)
-    along = _axes(axes, np.ndim(x))
-    given = [_each(v, len(along), "uniform_filter") for v in (size, mode, origin)]
+        return get_scipy_function("ndimage.uniform_filter")(
+            input, size, output, mode, cval, origin, axes=axes
+        )
+    x = as_floats(input)
+    along = _normalize_axes(axes, np.ndim(x))
+    given = [_expand_to_axes(v, len(along), "uniform_filter") for v in (size, mode, origin)]
     for k, own, border, start in zip(along, *given, strict=True):
         x = uniform_filter1d(x, int(own), k, output, border, cval, start)
     return x
 
 
-@fills_output
+@support_output
 def sobel(
     input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0
 ) -> Any:
@@ -196,9 +202,9 @@ def sobel(
     [1.0, 4.0, 3.0]
     """
     if not holds_tensor([input, cval]):
-        return library("ndimage.sobel")(input, axis, output, mode, cval)
-    x = floats(input)
-    modes = _each(mode, np.ndim(x), "sobel")
+        return get_scipy_function("ndimage.sobel")(input, axis, output, mode, cval)
+    x = as_floats(input)
+    modes = _expand_to_axes(mode, np.ndim(x), "sobel")
     axis = axis % np.ndim(x)
     made = correlate1d(x, numpy.array([-1, 0, 1], x.dtype), axis, output, modes[axis], cval)
     for k in range(np.ndim(x)):
@@ -207,7 +213,7 @@ def sobel(
     return made
 
 
-@fills_output
+@support_output
 def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """The sum of second differences along all axes.
 
@@ -216,11 +222,11 @@ def laplace(input: Any, output: Any = None, mode: Any = "reflect", cval: Any = 0
     [1.0, 2.0, 2.0, -5.0]
     """
     if not holds_tensor([input, cval]):
-        return library("ndimage.laplace")(input, output, mode, cval)
-    x = floats(input)
+        return get_scipy_function("ndimage.laplace")(input, output, mode, cval)
+    x = as_floats(input)
     weights = numpy.array([1, -2, 1], x.dtype)
     parts = [
         correlate1d(x, weights, k, output, own, cval)
-        for k, own in enumerate(_each(mode, np.ndim(x), "laplace"))
+        for k, own in enumerate(_expand_to_axes(mode, np.ndim(x), "laplace"))
     ]
     return sum(parts[1:], parts[0])

@@ -18,8 +18,8 @@ from ferrograd.numpy._tensor_arguments import holds_tensor
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def fills_output(function: F) -> F:
-    """Adds SciPy's `output` to a function: a dtype, or the target of the result.
+def support_output(function: F) -> F:
+    """Adds SciPy's parameter `output` to a function: a dtype, or memory for the result.
 
     A tensor is filled in place and gets the history of the result. Errors: `ShapeError` for another
     shape, `ArgumentError` for an array that would lose the history of the result.
@@ -28,7 +28,7 @@ def fills_output(function: F) -> F:
     position = code.co_varnames.index("output")
 
     @wraps(function)
-    def filled(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         named = "output" in kwargs
         output = kwargs["output"] if named else args[position] if position < len(args) else None
         if output is None or not holds_tensor([*args, *kwargs.values()]):
@@ -37,12 +37,12 @@ def fills_output(function: F) -> F:
             kwargs = {**kwargs, "output": None}
         else:
             args = (*args[:position], None, *args[position + 1 :])
-        return _written(function.__name__, function(*args, **kwargs), output)
+        return _write_output(function.__name__, function(*args, **kwargs), output)
 
-    return filled  # type: ignore[return-value]
+    return wrapped  # type: ignore[return-value]
 
 
-def _written(name: str, found: Any, output: Any) -> Any:
+def _write_output(name: str, found: Any, output: Any) -> Any:
     if isinstance(output, str | type | numpy.dtype):
         return found.astype(numpy.dtype(output))
     if tuple(output.shape) != tuple(found.shape):

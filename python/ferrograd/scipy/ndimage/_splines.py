@@ -13,10 +13,10 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.ndimage._correlate import checked
-from ferrograd.scipy.ndimage._output import fills_output
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.ndimage._correlate import check_mode
+from ferrograd.scipy.ndimage._output import support_output
 from ferrograd.scipy.signal._lfilter import lfilter
 
 #: The poles of the recursion for each order; M. Unser, IEEE Signal Processing Magazine 16, 1999.
@@ -36,8 +36,8 @@ _POLES: dict[int, tuple[float, ...]] = {
 }
 
 
-def _starts(z: float, n: int, mode: str) -> tuple[Any, Any]:
-    """The weights of the first element of both recursions.
+def _compute_initial_weights(z: float, n: int, mode: str) -> tuple[Any, Any]:
+    """The weights that initialise both recursions of the prefilter.
 
     They are sums over the infinite continuation at the border, as in SciPy.
     """
@@ -67,7 +67,7 @@ def _starts(z: float, n: int, mode: str) -> tuple[Any, Any]:
     return first / (1 - powers[-1] ** 2), last
 
 
-@fills_output
+@support_output
 def spline_filter1d(
     input: Any, order: int = 3, axis: int = -1, output: Any = None, mode: str = "mirror"
 ) -> Any:
@@ -81,15 +81,15 @@ def spline_filter1d(
     """
     if not holds_tensor(input):
         given = numpy.float64 if output is None else output
-        return library("ndimage.spline_filter1d")(input, order, axis, given, mode)
-    checked("spline_filter1d", mode)
+        return get_scipy_function("ndimage.spline_filter1d")(input, order, axis, given, mode)
+    check_mode("spline_filter1d", mode)
     if order not in _POLES:
         raise ArgumentError(f"spline_filter1d: order is {order!r}; give 0 to 5")
-    c = np.moveaxis(floats(input), axis, -1)
+    c = np.moveaxis(as_floats(input), axis, -1)
     n = np.shape(c)[-1]
     for z in _POLES[order] if n > 1 else ():
         poles = numpy.array([1.0, -z], c.dtype)
-        first, last = (start.astype(c.dtype) for start in _starts(z, n, mode))
+        first, last = (start.astype(c.dtype) for start in _compute_initial_weights(z, n, mode))
         c = (1 - z) * (1 - 1 / z) * c
         c = np.concatenate([(c @ first)[..., None], c[..., 1:]], -1)
         c = lfilter(poles[:1], poles, c)
@@ -98,7 +98,7 @@ def spline_filter1d(
     return np.moveaxis(c, -1, axis)
 
 
-@fills_output
+@support_output
 def spline_filter(input: Any, order: int = 3, output: Any = None, mode: str = "mirror") -> Any:
     """`spline_filter1d` along all axes.
 
@@ -108,13 +108,13 @@ def spline_filter(input: Any, order: int = 3, output: Any = None, mode: str = "m
     """
     if not holds_tensor(input):
         given = numpy.float64 if output is None else output
-        return library("ndimage.spline_filter")(input, order, given, mode)
+        return get_scipy_function("ndimage.spline_filter")(input, order, given, mode)
     for axis in range(np.ndim(input)):
         input = spline_filter1d(input, order, axis, None, mode)
     return input
 
 
-def weights(part: Any, order: int) -> list[Any]:
+def compute_bspline_weights(part: Any, order: int) -> list[Any]:
     """The B-splines of `order` at a part of the way between two knots, the lowest neighbour first.
 
     By the recursion of Cox and de Boor on whole knots.

@@ -1,6 +1,6 @@
 """`scipy.optimize`: roots and minima as functions of their parameters."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.optimize._minimum import (
     curve_fit as curve_fit,
     least_squares as least_squares,
@@ -23,4 +23,4 @@ from ferrograd.scipy.optimize._rosen import (
     rosen_hess_prod as rosen_hess_prod,
 )
 
-__getattr__ = _rest_of("optimize")
+__getattr__ = _make_scipy_getattr("optimize")

@@ -13,15 +13,15 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
-from ferrograd.scipy._closed_over import floats, plain
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats, to_float_array
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy.optimize._parameters import Problem
 from ferrograd.transforms import grad, hessian, jacobian
 
 #: Methods that take a gradient, and those that take a Hessian.
-_BY_GRADIENT = {"CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP", "NEWTON-CG", "TRUST-NCG", "DOGLEG"}
-_BY_GRADIENT |= {"TRUST-KRYLOV", "TRUST-EXACT", "TRUST-CONSTR"}
-_BY_HESSIAN = {"NEWTON-CG", "TRUST-NCG", "DOGLEG", "TRUST-KRYLOV", "TRUST-EXACT"}
+_GRADIENT_METHODS = {"CG", "BFGS", "L-BFGS-B", "TNC", "SLSQP", "NEWTON-CG", "TRUST-NCG", "DOGLEG"}
+_GRADIENT_METHODS |= {"TRUST-KRYLOV", "TRUST-EXACT", "TRUST-CONSTR"}
+_HESSIAN_METHODS = {"NEWTON-CG", "TRUST-NCG", "DOGLEG", "TRUST-KRYLOV", "TRUST-EXACT"}
 
 
 def minimize(
@@ -56,60 +56,64 @@ def minimize(
     """
     pair = fun if jac is True else None
     if pair is not None:
-        fun = _first(pair)
+        fun = _take_value(pair)
     problem = Problem("minimize", fun, x0, args, least=1)
 
-    def value(x: Any, flat: Any) -> Any:
+    def evaluate(x: Any, flat: Any) -> Any:
         found = np.asarray(problem(np.reshape(x, problem.shape), flat))
         return np.reshape(found, ()) if np.ndim(found) else found
 
-    def slope(x: Any, flat: Any) -> Any:
-        return grad(lambda y: value(y, flat))(x)
+    def gradient(x: Any, flat: Any) -> Any:
+        return grad(lambda y: evaluate(y, flat))(x)
 
-    if problem.recorded and not _none(constraints):
-        problem.refuse("constraints", "put them into fun, or use bounds")
+    if problem.is_recorded and not _is_empty(constraints):
+        problem.raise_not_differentiable("constraints", "put them into fun, or use bounds")
     name = (method or "BFGS").upper()
-    first, second = problem.given(jac), problem.given(hess)
-    if jac is None and name in _BY_GRADIENT:
-        first = problem.on_arrays(slope)
-    if hess is None and hessp is None and name in _BY_HESSIAN:
-        second = problem.on_arrays(lambda x, flat: hessian(lambda y: value(y, flat))(x))
-    plain_value = problem.on_arrays(value)
-    found = library("optimize.minimize")(
-        (lambda x: float(plain_value(x))) if pair is None else problem.pair(pair),
+    first, second = problem.bind_derivative(jac), problem.bind_derivative(hess)
+    if jac is None and name in _GRADIENT_METHODS:
+        first = problem.to_array_function(gradient)
+    if hess is None and hessp is None and name in _HESSIAN_METHODS:
+        second = problem.to_array_function(lambda x, flat: hessian(lambda y: evaluate(y, flat))(x))
+    plain_value = problem.to_array_function(evaluate)
+    found = get_scipy_function("optimize.minimize")(
+        (lambda x: float(plain_value(x))) if pair is None else problem.bind_value_and_grad(pair),
         problem.start.ravel(),
         (),
         method,
         jac=first,
         hess=second,
-        hessp=problem.given(hessp),
+        hessp=problem.bind_derivative(hessp),
         bounds=bounds,
         constraints=constraints,
         tol=tol,
         callback=callback,
         options=options,
     )
-    if problem.recorded:
-        found.x = problem.solved(_held(slope, found.x, bounds), found.x)
-        found.fun = value(found.x, problem.flat)
+    if problem.is_recorded:
+        found.x = problem.attach_derivative(
+            _make_stationarity_residual(gradient, found.x, bounds), found.x
+        )
+        found.fun = evaluate(found.x, problem.flat)
     found.x = np.reshape(found.x, problem.shape)
     return found
 
 
-def _first(pair: Callable[..., Any]) -> Callable[..., Any]:
-    """The value of a function that also returns its gradient."""
+def _take_value(pair: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a function that returns value and gradient so that it returns the value."""
     return lambda x, *args: pair(x, *args)[0]
 
 
-def _none(value: Any) -> bool:
+def _is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, tuple | list | dict) and not value)
 
 
-def _held(slope: Callable[[Any, Any], Any], found: Any, bounds: Any) -> Callable[[Any, Any], Any]:
+def _make_stationarity_residual(
+    slope: Callable[[Any, Any], Any], found: Any, bounds: Any
+) -> Callable[[Any, Any], Any]:
     """The equation of a minimum: the gradient is zero; variables on a bound are constant."""
     if bounds is None:
         return slope
-    low, high = _limits(bounds, len(found))
+    low, high = _parse_bounds(bounds, len(found))
     near = 1e-8 * (1.0 + abs(found))
     on = (found - low <= near) | (high - found <= near)
 
@@ -119,13 +123,13 @@ def _held(slope: Callable[[Any, Any], Any], found: Any, bounds: Any) -> Callable
     return residual
 
 
-def _limits(bounds: Any, count: int) -> tuple[Any, Any]:
+def _parse_bounds(bounds: Any, count: int) -> tuple[Any, Any]:
     """The lower and upper limits of the variables, from pairs or from SciPy's `Bounds`."""
     if hasattr(bounds, "lb"):
         low, high = bounds.lb, bounds.ub
     else:
-        low = [-numpy.inf if pair[0] is None else plain(pair[0]) for pair in bounds]
-        high = [numpy.inf if pair[1] is None else plain(pair[1]) for pair in bounds]
+        low = [-numpy.inf if pair[0] is None else to_float_array(pair[0]) for pair in bounds]
+        high = [numpy.inf if pair[1] is None else to_float_array(pair[1]) for pair in bounds]
     return numpy.broadcast_to(low, count), numpy.broadcast_to(high, count)
 
 
@@ -152,21 +156,23 @@ def least_squares(
     >>> fg.grad(closest)(np.array([1.0, 2.0])).round(9).tolist()
     [0.5, 0.5]
     """
-    problem = Problem("least_squares", fun, np.atleast_1d(plain(x0)), args)
-    if problem.recorded and loss != "linear":
-        problem.refuse(f"loss={loss!r}", "put the loss into minimize")
+    problem = Problem("least_squares", fun, np.atleast_1d(to_float_array(x0)), args)
+    if problem.is_recorded and loss != "linear":
+        problem.raise_not_differentiable(f"loss={loss!r}", "put the loss into minimize")
 
     def residuals(x: Any, flat: Any) -> Any:
         return np.atleast_1d(np.asarray(problem(x, flat)))
 
-    def slope(x: Any, flat: Any) -> Any:
+    def gradient(x: Any, flat: Any) -> Any:
         return grad(lambda y: np.sum(residuals(y, flat) ** 2) / 2)(x)
 
-    slopes = problem.given(jac)
+    slopes = problem.bind_derivative(jac)
     if jac is None:
-        slopes = problem.on_arrays(lambda x, flat: jacobian(lambda y: residuals(y, flat))(x))
-    found = library("optimize.least_squares")(
-        problem.on_arrays(residuals),
+        slopes = problem.to_array_function(
+            lambda x, flat: jacobian(lambda y: residuals(y, flat))(x)
+        )
+    found = get_scipy_function("optimize.least_squares")(
+        problem.to_array_function(residuals),
         problem.start,
         slopes,
         bounds,
@@ -174,16 +180,18 @@ def least_squares(
         loss=loss,
         **options,
     )
-    if problem.recorded:
-        pairs = bounds if hasattr(bounds, "lb") else _pairs(bounds, len(found.x))
-        found.x = problem.solved(_held(slope, found.x, pairs), found.x)
+    if problem.is_recorded:
+        pairs = bounds if hasattr(bounds, "lb") else _bounds_to_pairs(bounds, len(found.x))
+        found.x = problem.attach_derivative(
+            _make_stationarity_residual(gradient, found.x, pairs), found.x
+        )
         found.fun = residuals(found.x, problem.flat)
         found.cost = np.sum(found.fun**2) / 2
     return found
 
 
-def _pairs(bounds: Any, count: int) -> list[tuple[Any, Any]]:
-    low, high = (numpy.broadcast_to(plain(limit), count) for limit in bounds)
+def _bounds_to_pairs(bounds: Any, count: int) -> list[tuple[Any, Any]]:
+    low, high = (numpy.broadcast_to(to_float_array(limit), count) for limit in bounds)
     return list(zip(low, high, strict=True))
 
 
@@ -216,12 +224,12 @@ def curve_fit(
         )
     if p0 is None:
         p0 = numpy.ones(f.__code__.co_argcount - 1)
-    widths = numpy.ones(()) if sigma is None else floats(sigma)
+    widths = numpy.ones(()) if sigma is None else as_floats(sigma)
 
     def residuals(p: Any, x: Any, y: Any, s: Any) -> Any:
         return np.ravel((f(x, *[p[k] for k in range(np.shape(p)[0])]) - y) / s)
 
-    data = (floats(xdata), floats(ydata), widths)
+    data = (as_floats(xdata), as_floats(ydata), widths)
     found = least_squares(residuals, p0, bounds=bounds, args=data, **options)
     slopes = jacobian(lambda p: residuals(p, *data))(found.x)
     covariance = np.linalg.inv(slopes.T @ slopes)

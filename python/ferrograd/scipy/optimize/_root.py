@@ -11,11 +11,11 @@ from typing import Any
 import numpy
 
 import ferrograd.numpy as np
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import ArgumentTypeError
-from ferrograd.scipy._closed_over import plain
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import to_float_array
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy.optimize._parameters import Problem
 from ferrograd.transforms import jacobian
 
@@ -44,7 +44,7 @@ def root(
     >>> round(fg.grad(crossing)(4.0), 9)
     0.25
     """
-    found, recorded = _solved(fun, x0, args, method, jac, tol, callback, options)
+    found, recorded = _solve(fun, x0, args, method, jac, tol, callback, options)
     if recorded and not found.success:
         warn_user(
             f"root: {found.message} The derivatives are those of a point that is no root; try"
@@ -54,7 +54,7 @@ def root(
     return found
 
 
-def _solved(
+def _solve(
     fun: Callable[..., Any],
     x0: Any,
     args: Any,
@@ -68,11 +68,11 @@ def _solved(
     problem = Problem("root", fun, x0, args, least=1)
     residual = problem.residual
     if (jac is None or jac is False) and method in ("hybr", "lm"):
-        jac = problem.on_arrays(lambda x, flat: jacobian(lambda y: residual(y, flat))(x))
+        jac = problem.to_array_function(lambda x, flat: jacobian(lambda y: residual(y, flat))(x))
     else:
-        jac = problem.given(jac)
-    found = library("optimize.root")(
-        problem.on_arrays(residual),
+        jac = problem.bind_derivative(jac)
+    found = get_scipy_function("optimize.root")(
+        problem.to_array_function(residual),
         problem.start.ravel(),
         (),
         method,
@@ -81,10 +81,10 @@ def _solved(
         callback,
         options,
     )
-    if problem.recorded:
-        found.x = problem.solved(residual, found.x)
+    if problem.is_recorded:
+        found.x = problem.attach_derivative(residual, found.x)
     found.x = np.reshape(found.x, problem.shape)
-    return found, problem.recorded
+    return found, problem.is_recorded
 
 
 def fsolve(
@@ -115,7 +115,7 @@ def fsolve(
     known: dict[str, Any] = {names.get(key, key): value for key, value in options.items()}
     if fprime is not None:
         known["col_deriv"] = col_deriv
-    found, _ = _solved(func, x0, args, jac=fprime, options=known or None)
+    found, _ = _solve(func, x0, args, jac=fprime, options=known or None)
     if not full_output:
         if not found.success:
             warn_user(f"fsolve: {found.message}", RuntimeWarning)
@@ -142,41 +142,43 @@ def root_scalar(f: Callable[..., Any], args: Any = (), **options: Any) -> Any:
     problem = Problem("root_scalar", f, start, args)
     for key in ("fprime", "fprime2"):
         if key in options:
-            options[key] = problem.given(options[key])
-    scalar = problem.on_arrays(problem)
-    found = library("optimize.root_scalar")(lambda x: float(scalar(x)), **options)
-    if problem.recorded:
-        found.root = _number(problem, found.root)
+            options[key] = problem.bind_derivative(options[key])
+    scalar = problem.to_array_function(problem)
+    found = get_scipy_function("optimize.root_scalar")(lambda x: float(scalar(x)), **options)
+    if problem.is_recorded:
+        found.root = _make_scalar_root(problem, found.root)
     return found
 
 
-def _number(problem: Problem, found: Any) -> Any:
-    """One number as the solution of an equation of a vector with one element."""
+def _make_scalar_root(problem: Problem, found: Any) -> Any:
+    """Makes a scalar root differentiable, as the solution of an equation of one-element vectors."""
 
     def residual(x: Any, flat: Any) -> Any:
         return np.reshape(np.asarray(problem(x[0], flat)), (1,))
 
-    return problem.solved(residual, numpy.reshape(found, (1,)))[0]
+    return problem.attach_derivative(residual, numpy.reshape(found, (1,)))[0]
 
 
-def _by_name(
+def _call_root_finder(
     name: str, f: Callable[..., Any], args: Any, start: Any, *ends: Any, **own: Any
 ) -> Any:
     """The result of SciPy's function with this name, with a differentiable root."""
     problem = Problem(name, f, start, args)
-    numbers = problem.on_arrays(lambda x, flat: np.reshape(problem(x, flat), np.shape(x)))
+    numbers = problem.to_array_function(lambda x, flat: np.reshape(problem(x, flat), np.shape(x)))
     full_output = own.pop("full_output", False)
     for key in ("fprime", "fprime2"):
         if key in own:
-            own[key] = problem.given(own[key])
-    found = library(f"optimize.{name}")(numbers, *ends, full_output=full_output, **own)
-    if not problem.recorded:
+            own[key] = problem.bind_derivative(own[key])
+    found = get_scipy_function(f"optimize.{name}")(numbers, *ends, full_output=full_output, **own)
+    if not problem.is_recorded:
         return found
     root = found[0] if full_output else found
     if problem.shape:
-        root = np.reshape(problem.solved(problem.residual, np.ravel(root)), problem.shape)
+        root = np.reshape(
+            problem.attach_derivative(problem.residual, np.ravel(root)), problem.shape
+        )
     else:
-        root = _number(problem, root)
+        root = _make_scalar_root(problem, root)
     if not full_output:
         return root
     if hasattr(found, "_replace"):
@@ -185,15 +187,15 @@ def _by_name(
     return (root, *found[1:])
 
 
-def _between(name: str, how: str) -> Callable[..., Any]:
+def _make_bracketing_finder(name: str, how: str) -> Callable[..., Any]:
     """SciPy's function of this name, which finds a root between two ends."""
 
-    def bracketed(f: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> Any:
-        a, b = float(detached(a)), float(detached(b))
-        return _by_name(name, f, args, a, a, b, **options)
+    def find_root(f: Callable[..., Any], a: Any, b: Any, args: Any = (), **options: Any) -> Any:
+        a, b = float(detach_tensors(a)), float(detach_tensors(b))
+        return _call_root_finder(name, f, args, a, a, b, **options)
 
-    bracketed.__name__ = bracketed.__qualname__ = name
-    bracketed.__doc__ = f"""The number between `a` and `b` with `f(x, *args) = 0`, by {how}.
+    find_root.__name__ = find_root.__qualname__ = name
+    find_root.__doc__ = f"""The number between `a` and `b` with `f(x, *args) = 0`, by {how}.
 
     `options` are SciPy's: `xtol`, `rtol`, `maxiter`, `disp` and `full_output`, which gives the
     root and a result object. Differentiable to any order by `args`. Errors: SciPy's `ValueError`
@@ -203,13 +205,13 @@ def _between(name: str, how: str) -> Callable[..., Any]:
     >>> round(fg.grad(lambda p: optimize.{name}(lambda x, p: x * x - p, 0, 9, (p,)))(4.0), 6)
     0.25
     """
-    return bracketed
+    return find_root
 
 
-brentq = _between("brentq", "Brent's method with inverse quadratic steps")
-brenth = _between("brenth", "Brent's method with hyperbolic steps")
-bisect = _between("bisect", "halving")
-ridder = _between("ridder", "Ridders' method")
+brentq = _make_bracketing_finder("brentq", "Brent's method with inverse quadratic steps")
+brenth = _make_bracketing_finder("brenth", "Brent's method with hyperbolic steps")
+bisect = _make_bracketing_finder("bisect", "halving")
+ridder = _make_bracketing_finder("ridder", "Ridders' method")
 
 
 def newton(
@@ -225,7 +227,7 @@ def newton(
     >>> round(fg.grad(lambda p: optimize.newton(lambda x, p: x * x - p, 1.0, args=(p,)))(4.0), 9)
     0.25
     """
-    start = plain(x0)
+    start = to_float_array(x0)
     if "xtol" in options:
         options["tol"] = options.pop("xtol")
-    return _by_name("newton", f, args, start, start[()], fprime=fprime, **options)
+    return _call_root_finder("newton", f, args, start, start[()], fprime=fprime, **options)

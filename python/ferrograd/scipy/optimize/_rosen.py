@@ -9,7 +9,7 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
-from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._conversions import as_floats
 
 
 def rosen(x: Any) -> Any:
@@ -19,7 +19,7 @@ def rosen(x: Any) -> Any:
     >>> optimize.rosen(np.array([1.0, 2.0])).item()
     100.0
     """
-    x = floats(x)
+    x = as_floats(x)
     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2, axis=0)
 
 
@@ -30,7 +30,7 @@ def rosen_der(x: Any) -> Any:
     >>> optimize.rosen_der([1.0, 2.0]).tolist()
     [-400.0, 200.0]
     """
-    x = floats(x)
+    x = as_floats(x)
     apart = 200 * (x[1:] - x[:-1] ** 2)
     before = -2 * x[:-1] * apart - 2 * (1 - x[:-1])
     none = np.zeros_like(x[:1])
@@ -44,7 +44,7 @@ def rosen_hess(x: Any) -> Any:
     >>> optimize.rosen_hess([1.0, 2.0]).tolist()
     [[402.0, -400.0], [-400.0, 200.0]]
     """
-    x = floats(x)
+    x = as_floats(x)
     if x.ndim != 1:
         raise ShapeError(f"rosen_hess: x has shape {tuple(x.shape)}; give a vector")
     none = np.zeros_like(x[:1])
@@ -61,4 +61,4 @@ def rosen_hess_prod(x: Any, p: Any) -> Any:
     >>> optimize.rosen_hess_prod([1.0, 2.0], [1.0, 0.0]).tolist()
     [402.0, -400.0]
     """
-    return rosen_hess(x) @ floats(p)
+    return rosen_hess(x) @ as_floats(p)

@@ -1,6 +1,6 @@
 """`scipy.signal`: convolution, linear filters and spectra, differentiable."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.signal._convolve import convolve as convolve, correlate as correlate
 from ferrograd.scipy.signal._convolve2d import convolve2d as convolve2d, correlate2d as correlate2d
 from ferrograd.scipy.signal._design import (
@@ -32,4 +32,4 @@ from ferrograd.scipy.signal._welch import (
     welch as welch,
 )
 
-__getattr__ = _rest_of("signal")
+__getattr__ = _make_scipy_getattr("signal")

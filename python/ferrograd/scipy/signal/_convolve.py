@@ -12,7 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._window_sums import correlated
+from ferrograd.scipy._correlate_valid import correlate_valid
 from ferrograd.scipy.signal._fourier import fftconvolve
 
 Axes = Sequence[Sequence[int]]
@@ -58,12 +58,12 @@ def convolve(
     if mode not in ("full", "valid", "same"):
         raise ArgumentError(f"signal.convolve: mode is {mode!r}; give 'full', 'valid' or 'same'")
     axes = (range(np.ndim(A)), range(np.ndim(B))) if axes is None else axes
-    return _by_sums(A, B, axes, dot_axes, mode)
+    return _convolve_by_sums(A, B, axes, dot_axes, mode)
 
 
-def _by_sums(A: Any, B: Any, axes: Axes, dot_axes: Axes, mode: str) -> Any:
+def _convolve_by_sums(A: Any, B: Any, axes: Axes, dot_axes: Axes, mode: str) -> Any:
     """The convolution as sums of products."""
-    pairs, dots = [_positive(axes, A, B), _positive(dot_axes, A, B)]
+    pairs, dots = [_normalize_axes(axes, A, B), _normalize_axes(dot_axes, A, B)]
     if len(pairs[0]) != len(pairs[1]) or len(dots[0]) != len(dots[1]):
         raise ArgumentError(
             f"signal.convolve: axes {axes} and dot_axes {dot_axes} name different numbers of axes;"
@@ -75,8 +75,10 @@ def _by_sums(A: Any, B: Any, axes: Axes, dot_axes: Axes, mode: str) -> Any:
         and all(a <= b for a, b in zip(*sizes, strict=True))
         and sizes[0] != sizes[1]
     ):
-        swapped = _by_sums(B, A, (pairs[1], pairs[0]), (dots[1], dots[0]), mode)
-        return _exchange(swapped, np.ndim(B) - len(pairs[1]) - len(dots[1]), len(pairs[0]))
+        swapped = _convolve_by_sums(B, A, (pairs[1], pairs[0]), (dots[1], dots[0]), mode)
+        return _move_remaining_axes_first(
+            swapped, np.ndim(B) - len(pairs[1]) - len(dots[1]), len(pairs[0])
+        )
     if mode == "valid" and any(a < b for a, b in zip(*sizes, strict=True)):
         raise ShapeError(
             f"signal.convolve: convolved sizes {sizes[0]} and {sizes[1]}; in mode 'valid' one must"
@@ -90,9 +92,9 @@ def _by_sums(A: Any, B: Any, axes: Axes, dot_axes: Axes, mode: str) -> Any:
     kernel = np.flip(B, tuple(pairs[1])) if pairs[1] else B
     if pairs[1] == list(range(np.ndim(B))) and np.ndim(B):
         last = range(np.ndim(A) - np.ndim(B), np.ndim(A))
-        made = correlated(np.moveaxis(A, pairs[0], last), kernel)
+        made = correlate_valid(np.moveaxis(A, pairs[0], last), kernel)
     else:
-        made = _contracted(A, kernel, pairs, dots, sizes[1])
+        made = _contract_windows(A, kernel, pairs, dots, sizes[1])
     if mode == "same":
         # SciPy cuts an odd surplus at the end.
         middle = [slice((b - 1) // 2, (b - 1) // 2 + a) for a, b in zip(*sizes, strict=True)]
@@ -115,21 +117,21 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     return convolve(np.asarray(in1), np.flip(in2), mode=mode, method=method)
 
 
-def _contracted(A: Any, kernel: Any, pairs: Any, dots: Any, sizes: list[int]) -> Any:
+def _contract_windows(A: Any, kernel: Any, pairs: Any, dots: Any, sizes: list[int]) -> Any:
     """The product of windows of one array with the other, over convolved and summed axes."""
     windows = numpy.lib.stride_tricks.sliding_window_view(A, tuple(sizes), axis=tuple(pairs[0]))
     inner = range(np.ndim(A), np.ndim(A) + len(pairs[0]))
     made = np.tensordot(windows, kernel, axes=([*inner, *dots[0]], [*pairs[1], *dots[1]]))
-    return _ordered(made, np.ndim(A), pairs[0], dots[0])
+    return _move_convolved_axes_last(made, np.ndim(A), pairs[0], dots[0])
 
 
-def _positive(axes: Axes, A: Any, B: Any) -> tuple[list[int], list[int]]:
+def _normalize_axes(axes: Axes, A: Any, B: Any) -> tuple[list[int], list[int]]:
     """The axes of both arrays, counted from the front."""
     first, second = axes
     return [k % np.ndim(A) for k in first], [k % np.ndim(B) for k in second]
 
 
-def _ordered(made: Any, ndim: int, convolved: list[int], summed: list[int]) -> Any:
+def _move_convolved_axes_last(made: Any, ndim: int, convolved: list[int], summed: list[int]) -> Any:
     """Moves the convolved axes of the first array to the end."""
     kept = [k for k in range(ndim) if k not in summed]
     places = [kept.index(k) for k in convolved]
@@ -137,7 +139,7 @@ def _ordered(made: Any, ndim: int, convolved: list[int], summed: list[int]) -> A
     return np.moveaxis(made, places, range(np.ndim(made) - count, np.ndim(made)))
 
 
-def _exchange(made: Any, first: int, convolved: int) -> Any:
+def _move_remaining_axes_first(made: Any, first: int, convolved: int) -> Any:
     """Moves the remaining axes of the other array to the front."""
     ndim = np.ndim(made)
     second = ndim - convolved - first

@@ -1,6 +1,6 @@
 """Convolution of images: `convolve2d` and `correlate2d`.
 
-The sums are those of `correlated`.
+The sums are those of `correlate_valid`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.scipy._window_sums import correlated
+from ferrograd.scipy._correlate_valid import correlate_valid
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric"}
 
@@ -31,7 +31,7 @@ def convolve2d(
     >>> signal.convolve2d(np.eye(2), np.array([[1.0, 2.0]])).tolist()
     [[1.0, 2.0, 0.0], [0.0, 1.0, 2.0]]
     """
-    return _around("convolve2d", in1, in2, mode, boundary, fillvalue, True)
+    return _convolve_padded("convolve2d", in1, in2, mode, boundary, fillvalue, True)
 
 
 def correlate2d(
@@ -43,10 +43,10 @@ def correlate2d(
     >>> signal.correlate2d(np.eye(2), np.array([[1.0, 2.0]]), "valid").tolist()
     [[1.0], [2.0]]
     """
-    return _around("correlate2d", in1, in2, mode, boundary, fillvalue, False)
+    return _convolve_padded("correlate2d", in1, in2, mode, boundary, fillvalue, False)
 
 
-def _around(
+def _convolve_padded(
     name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, turned: bool
 ) -> Any:
     if mode not in ("full", "valid", "same"):
@@ -70,12 +70,12 @@ def _around(
                 " must be at least as large as the other on both axes"
             )
     else:
-        image = _padded(image, np.shape(kernel), mode, boundary, fillvalue, turned)
-    made = correlated(image, np.flip(kernel) if turned else np.conj(kernel))
+        image = _pad_image(image, np.shape(kernel), mode, boundary, fillvalue, turned)
+    made = correlate_valid(image, np.flip(kernel) if turned else np.conj(kernel))
     return np.flip(made) if swapped and not turned else made
 
 
-def _padded(
+def _pad_image(
     image: Any, kernel: tuple[int, ...], mode: str, boundary: str, value: Any, turned: bool
 ) -> Any:
     """The image, padded for the mode; of an odd padding, the larger half is before it."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats, plain
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.signal._prototypes import prototype
-from ferrograd.scipy.signal._roots import arranged, coefficients, sections
+from ferrograd.scipy._conversions import as_floats, to_float_array
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.signal._prototypes import make_prototype
+from ferrograd.scipy.signal._roots import compute_coefficients, make_sections, sort_roots
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 
 def iirfilter(
@@ -45,33 +45,39 @@ def iirfilter(
     True
     """
     given = (Wn, rp, rs, fs)
-    wn, low, high, rate = (None if v is None else _numbers(v) for v in given)
-    known = library("signal.iirfilter")(N, wn, low, high, btype, analog, ftype, output, rate)
+    wn, low, high, rate = (None if v is None else _to_numbers(v) for v in given)
+    known = get_scipy_function("signal.iirfilter")(
+        N, wn, low, high, btype, analog, ftype, output, rate
+    )
     if not holds_tensor(given):
         return known
-    z, p, k = prototype(ftype.lower(), N, rp, rs)
-    z, p, k = _moved(z, p, k, _warped(Wn, fs, analog), btype.lower())
+    z, p, k = make_prototype(ftype.lower(), N, rp, rs)
+    z, p, k = _transform_lowpass(z, p, k, _prewarp(Wn, fs, analog), btype.lower())
     if not analog:
-        z, p, k = _digital(z, p, k)
+        z, p, k = _bilinear_zpk(z, p, k)
     if output == "zpk":
-        return arranged(z, known[0]), arranged(p, known[1]), k
-    return sections(z, p, k, analog) if output == "sos" else (k * coefficients(z), coefficients(p))
+        return sort_roots(z, known[0]), sort_roots(p, known[1]), k
+    return (
+        make_sections(z, p, k, analog)
+        if output == "sos"
+        else (k * compute_coefficients(z), compute_coefficients(p))
+    )
 
 
-def _numbers(value: Any) -> Any:
-    found = plain(np.asarray(value))
+def _to_numbers(value: Any) -> Any:
+    found = to_float_array(np.asarray(value))
     return found if found.ndim else float(found)
 
 
-def _warped(wn: Any, fs: Any, analog: bool) -> Any:
-    """The frequencies as an analog filter has them, one or two in a row."""
-    wn = np.ravel(floats(wn))
+def _prewarp(wn: Any, fs: Any, analog: bool) -> Any:
+    """Converts frequencies to those of the analog filter, as a vector of one or two."""
+    wn = np.ravel(as_floats(wn))
     if fs is not None:
         wn = 2 * wn / fs
     return wn if analog else 4.0 * np.tan(np.pi * wn / 2.0)
 
 
-def _moved(z: Any, p: Any, k: Any, w: Any, kind: str) -> tuple[Any, Any, Any]:
+def _transform_lowpass(z: Any, p: Any, k: Any, w: Any, kind: str) -> tuple[Any, Any, Any]:
     """Transforms the low pass of frequency 1 to the requested filter."""
     degree = len(p) - len(z)
     if kind in ("l", "low", "lowpass", "lp"):
@@ -81,20 +87,20 @@ def _moved(z: Any, p: Any, k: Any, w: Any, kind: str) -> tuple[Any, Any, Any]:
         return np.concatenate([w[0] / z, numpy.zeros(degree)]), w[0] / p, gain
     width, center = w[1] - w[0], np.sqrt(w[0] * w[1])
     if kind in ("band", "bandpass", "pass", "bp"):
-        zeros = [_pair(z * width / 2, center), numpy.zeros(degree)]
-        return np.concatenate(zeros), _pair(p * width / 2, center), k * width**degree
+        zeros = [_split_band_roots(z * width / 2, center), numpy.zeros(degree)]
+        return np.concatenate(zeros), _split_band_roots(p * width / 2, center), k * width**degree
     gain = k * np.real(np.prod(-z) / np.prod(-p))
     notches = 1j * center * numpy.ones(degree)
-    zeros = [_pair(width / 2 / z, center), notches, -notches]
-    return np.concatenate(zeros), _pair(width / 2 / p, center), gain
+    zeros = [_split_band_roots(width / 2 / z, center), notches, -notches]
+    return np.concatenate(zeros), _split_band_roots(width / 2 / p, center), gain
 
 
-def _pair(roots: Any, center: Any) -> Any:
+def _split_band_roots(roots: Any, center: Any) -> Any:
     root = np.sqrt(roots**2 - center**2 + 0j)
     return np.concatenate([roots + root, roots - root])
 
 
-def _digital(z: Any, p: Any, k: Any) -> tuple[Any, Any, Any]:
+def _bilinear_zpk(z: Any, p: Any, k: Any) -> tuple[Any, Any, Any]:
     """The bilinear transform at a sampling frequency of 2."""
     degree = len(p) - len(z)
     gain = k * np.real(np.prod(4.0 - z) / np.prod(4.0 - p))

@@ -10,8 +10,8 @@ from typing import Any
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, NotDifferentiableError, ShapeError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats, plain
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats, to_float_array
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy.signal._lfilter import lfilter, lfilter_zi
 from ferrograd.scipy.signal._sosfilt import sosfilt, sosfilt_zi
 
@@ -41,18 +41,18 @@ def filtfilt(
     [0.0, 0.5, 0.75, 1.0, 0.0]
     """
     if not holds_tensor([b, a, x]):
-        return library("signal.filtfilt")(b, a, x, axis, padtype, padlen, method, irlen)
+        return get_scipy_function("signal.filtfilt")(b, a, x, axis, padtype, padlen, method, irlen)
     if method != "pad":
         raise NotDifferentiableError(
             f"filtfilt: method {method!r} has no derivative here; use method='pad'"
         )
     b, a, x = (
-        np.reshape(floats(b), -1),
-        np.reshape(floats(a), -1),
-        np.moveaxis(floats(x), axis, -1),
+        np.reshape(as_floats(b), -1),
+        np.reshape(as_floats(a), -1),
+        np.moveaxis(as_floats(x), axis, -1),
     )
     taps = max(np.shape(a)[0], np.shape(b)[0])
-    edge, x = _extended("filtfilt", x, padtype, padlen, taps)
+    edge, x = _extend_signal("filtfilt", x, padtype, padlen, taps)
     state = lfilter_zi(b, a)
     y = x
     for _ in range(2):
@@ -71,22 +71,22 @@ def sosfiltfilt(
     [0.0, 0.5, 0.75, 1.0, 0.0]
     """
     if not holds_tensor([sos, x]):
-        return library("signal.sosfiltfilt")(sos, x, axis, padtype, padlen)
-    sos, x = floats(sos), np.moveaxis(floats(x), axis, -1)
+        return get_scipy_function("signal.sosfiltfilt")(sos, x, axis, padtype, padlen)
+    sos, x = as_floats(sos), np.moveaxis(as_floats(x), axis, -1)
     state = sosfilt_zi(sos)
-    known = plain(sos)
+    known = to_float_array(sos)
     taps = 2 * len(known) + 1 - int(min((known[:, 2] == 0).sum(), (known[:, 5] == 0).sum()))
-    edge, y = _extended("sosfiltfilt", x, padtype, padlen, taps)
+    edge, y = _extend_signal("sosfiltfilt", x, padtype, padlen, taps)
     state = np.reshape(state, (len(known), *(1,) * (np.ndim(y) - 1), 2))
     for _ in range(2):
         y = np.flip(sosfilt(sos, y, zi=state * y[..., :1])[0], -1)
     return np.moveaxis(y[..., edge : np.shape(y)[-1] - edge], -1, axis)
 
 
-def _extended(
+def _extend_signal(
     name: str, x: Any, padtype: str | None, padlen: int | None, taps: int
 ) -> tuple[int, Any]:
-    """The signal with its continuation at both ends, and how long that is."""
+    """The length of the padding, and the signal padded at both ends."""
     if padtype not in ("odd", "even", "constant", None):
         raise ArgumentError(
             f"{name}: padtype is {padtype!r}; give 'odd', 'even', 'constant' or None"

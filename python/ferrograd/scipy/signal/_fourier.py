@@ -12,7 +12,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.scipy import fft
-from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._conversions import as_floats
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
@@ -28,7 +28,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
     >>> signal.fftconvolve([1.0, 2.0, 3.0], [0.0, 1.0]).round(12).tolist()
     [0.0, 1.0, 2.0, 3.0]
     """
-    return _convolved("fftconvolve", in1, in2, mode, axes)
+    return _convolve_fft("fftconvolve", in1, in2, mode, axes)
 
 
 def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
@@ -40,7 +40,7 @@ def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     >>> signal.oaconvolve(np.ones(4), [1.0, 1.0]).round(6).tolist()
     [1.0, 2.0, 2.0, 2.0, 1.0]
     """
-    return _convolved("oaconvolve", in1, in2, mode, axes)
+    return _convolve_fft("oaconvolve", in1, in2, mode, axes)
 
 
 def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
@@ -55,7 +55,7 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
     >>> signal.hilbert([1.0, 0.0, -1.0, 0.0]).tolist()
     [(1+0j), 1j, (-1+0j), -1j]
     """
-    x = floats(x)
+    x = as_floats(x)
     if np.iscomplexobj(x):
         raise DTypeError(f"hilbert: x is {x.dtype}; give a real signal")
     length = np.shape(x)[axis] if N is None else N
@@ -72,24 +72,24 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
     return fft.ifft(spectrum * weight.reshape(shape), length, axis)
 
 
-def _convolved(name: str, in1: Any, in2: Any, mode: str, axes: Any) -> Any:
+def _convolve_fft(name: str, in1: Any, in2: Any, mode: str, axes: Any) -> Any:
     if mode not in ("full", "valid", "same"):
         raise ArgumentError(f"{name}: mode is {mode!r}; give 'full', 'valid' or 'same'")
-    in1, in2 = floats(in1), floats(in2)
+    in1, in2 = as_floats(in1), as_floats(in2)
     if np.ndim(in1) != np.ndim(in2):
         raise ShapeError(
             f"{name}: in1 and in2 have {np.ndim(in1)} and {np.ndim(in2)} axes; give as many"
         )
     s1, s2 = np.shape(in1), np.shape(in2)
-    chosen = _axes(name, axes, s1, s2)
+    chosen = _check_axes(name, axes, s1, s2)
     if 0 in s1 or 0 in s2:
         return in1[:0].reshape(0)
-    if mode == "valid" and _swaps(name, s1, s2, chosen):
+    if mode == "valid" and _is_second_larger(name, s1, s2, chosen):
         in1, in2, s1, s2 = in2, in1, s2, s1
     shape = [
         a + b - 1 if k in chosen else max(a, b) for k, (a, b) in enumerate(zip(s1, s2, strict=True))
     ]
-    full = _product(in1, in2, chosen, shape)
+    full = _multiply_transforms(in1, in2, chosen, shape)
     if mode == "full" or not chosen:
         return full
     if mode == "same":
@@ -101,7 +101,7 @@ def _convolved(name: str, in1: Any, in2: Any, mode: str, axes: Any) -> Any:
     return full[middle]
 
 
-def _axes(name: str, axes: Any, s1: Any, s2: Any) -> list[int]:
+def _check_axes(name: str, axes: Any, s1: Any, s2: Any) -> list[int]:
     """The convolved axes, counted from the front; those of size 1 only broadcast."""
     given = list(range(len(s1))) if axes is None else [axes] if np.ndim(axes) == 0 else list(axes)
     if axes is not None and not given:
@@ -122,8 +122,8 @@ def _axes(name: str, axes: Any, s1: Any, s2: Any) -> list[int]:
     return chosen
 
 
-def _swaps(name: str, s1: Any, s2: Any, chosen: list[int]) -> bool:
-    """Whether the second operand is the larger one, in which the first slides."""
+def _is_second_larger(name: str, s1: Any, s2: Any, chosen: list[int]) -> bool:
+    """Whether the second operand is the larger one; raises if neither is."""
     if all(s1[k] >= s2[k] for k in chosen):
         return False
     if all(s2[k] >= s1[k] for k in chosen):
@@ -134,7 +134,7 @@ def _swaps(name: str, s1: Any, s2: Any, chosen: list[int]) -> bool:
     )
 
 
-def _product(in1: Any, in2: Any, chosen: list[int], shape: list[int]) -> Any:
+def _multiply_transforms(in1: Any, in2: Any, chosen: list[int], shape: list[int]) -> Any:
     if not chosen:
         return in1 * in2
     real = "c" not in (in1.dtype.kind, in2.dtype.kind)

@@ -9,37 +9,37 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 
-def prototype(ftype: str, order: int, rp: Any, rs: Any) -> tuple[Any, Any, Any]:
+def make_prototype(ftype: str, order: int, rp: Any, rs: Any) -> tuple[Any, Any, Any]:
     """`(z, p, k)` of one of SciPy's families."""
     if ftype in ("cheby1", "chebyshev1", "chebyshevi"):
-        return _chebyshev(order, rp)
+        return _cheb1ap(order, rp)
     if ftype in ("cheby2", "chebyshev2", "chebyshevii"):
-        return _inverse_chebyshev(order, rs)
+        return _cheb2ap(order, rs)
     if ftype.startswith("bessel"):
-        return _of_scipy("besselap", order, ftype.partition("_")[2] or "phase")
+        return _call_scipy("besselap", order, ftype.partition("_")[2] or "phase")
     if ftype.startswith("butter"):
-        return _of_scipy("buttap", order)
+        return _call_scipy("buttap", order)
     if holds_tensor([rp, rs]):
         raise NotDifferentiableError(
             "ellip: the ripples rp and rs have no derivative here; pass numbers, or detach()"
         )
-    return _of_scipy("ellipap", order, rp, rs)
+    return _call_scipy("ellipap", order, rp, rs)
 
 
-def _of_scipy(name: str, *args: Any) -> tuple[Any, Any, Any]:
-    z, p, k = library(f"signal.{name}")(*args)
+def _call_scipy(name: str, *args: Any) -> tuple[Any, Any, Any]:
+    z, p, k = get_scipy_function(f"signal.{name}")(*args)
     return numpy.atleast_1d(z), numpy.atleast_1d(p), k
 
 
-def _chebyshev(order: int, rp: Any) -> tuple[Any, Any, Any]:
+def _cheb1ap(order: int, rp: Any) -> tuple[Any, Any, Any]:
     ripple = np.sqrt(10.0 ** (0.1 * rp) - 1.0)
     if order == 0:
         return numpy.array([]), numpy.array([]), 10.0 ** (-rp / 20)
@@ -49,7 +49,7 @@ def _chebyshev(order: int, rp: Any) -> tuple[Any, Any, Any]:
     return numpy.array([]), p, k if order % 2 else k / np.sqrt(1.0 + ripple * ripple)
 
 
-def _inverse_chebyshev(order: int, rs: Any) -> tuple[Any, Any, Any]:
+def _cheb2ap(order: int, rs: Any) -> tuple[Any, Any, Any]:
     if order == 0:
         return numpy.array([]), numpy.array([]), 1.0
     places = numpy.arange(1 - order, order, 2)

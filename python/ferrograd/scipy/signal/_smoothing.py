@@ -10,10 +10,10 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy.ndimage._correlate import convolve1d
-from ferrograd.scipy.signal._spectral import _detrended
+from ferrograd.scipy.signal._spectral import _detrend_segments
 
 
 def detrend(
@@ -31,17 +31,20 @@ def detrend(
     if type not in kinds:
         raise ArgumentError(f"detrend: type is {type!r}; give 'linear' or 'constant'")
     if not holds_tensor(data):
-        return library("signal.detrend")(data, axis, type, bp, overwrite_data)
-    x = np.moveaxis(floats(data), axis, -1)
+        return get_scipy_function("signal.detrend")(data, axis, type, bp, overwrite_data)
+    x = np.moveaxis(as_floats(data), axis, -1)
     length = np.shape(x)[-1]
     breaks = [0, length] if type[0] == "c" else sorted({0, length, *numpy.ravel(bp).tolist()})
     if breaks[0] < 0 or breaks[-1] > length:
         raise ArgumentError(f"detrend: bp is {bp} for {length} samples; give places among these")
-    parts = [_detrended("detrend", x[..., low:high], kinds[type]) for low, high in pairwise(breaks)]
+    parts = [
+        _detrend_segments("detrend", x[..., low:high], kinds[type])
+        for low, high in pairwise(breaks)
+    ]
     return np.moveaxis(np.concatenate(parts, -1), -1, axis)
 
 
-def _edge(length: int, order: int, deriv: int, delta: float) -> Any:
+def _compute_edge_matrix(length: int, order: int, deriv: int, delta: float) -> Any:
     """The matrix from a window to the `deriv`-th derivatives of its polynomial at its points."""
     places = numpy.arange(length) - (length - 1) / 2
     powers = numpy.arange(order + 1)
@@ -71,11 +74,13 @@ def savgol_filter(
     [1.0, 2.0, 5.0, 10.0, 17.0]
     """
     if not holds_tensor(x):
-        return library("signal.savgol_filter")(
+        return get_scipy_function("signal.savgol_filter")(
             x, window_length, polyorder, deriv, delta, axis, mode, cval
         )
-    weights = library("signal.savgol_coeffs")(window_length, polyorder, deriv=deriv, delta=delta)
-    x = np.moveaxis(floats(x), axis, -1)
+    weights = get_scipy_function("signal.savgol_coeffs")(
+        window_length, polyorder, deriv=deriv, delta=delta
+    )
+    x = np.moveaxis(as_floats(x), axis, -1)
     weights = weights.astype(x.dtype)
     if mode != "interp":
         return np.moveaxis(convolve1d(x, weights, -1, None, mode, cval), -1, axis)
@@ -85,7 +90,7 @@ def savgol_filter(
             " a shorter one, or another mode"
         )
     made = convolve1d(x, weights, -1, None, "constant")
-    half, matrix = window_length // 2, _edge(window_length, polyorder, deriv, delta)
+    half, matrix = window_length // 2, _compute_edge_matrix(window_length, polyorder, deriv, delta)
     matrix = matrix.astype(x.dtype)
     first = x[..., :window_length] @ matrix[:half].T
     last = x[..., -window_length:] @ matrix[window_length - half :].T

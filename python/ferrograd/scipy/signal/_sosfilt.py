@@ -10,8 +10,8 @@ from typing import Any
 import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy.signal._lfilter import lfilter, lfilter_zi
 
 
@@ -27,13 +27,13 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     [0.125, 0.25, 0.5]
     """
     if not holds_tensor([sos, x, zi]):
-        return library("signal.sosfilt")(sos, x, axis, zi)
-    sos, x = _sections("sosfilt", sos), floats(x)
+        return get_scipy_function("signal.sosfilt")(sos, x, axis, zi)
+    sos, x = _check_sos("sosfilt", sos), as_floats(x)
     if zi is None:
         for row in range(np.shape(sos)[0]):
             x = lfilter(sos[row, :3], sos[row, 3:], x, axis)
         return x
-    zi, states = floats(zi), []
+    zi, states = as_floats(zi), []
     if np.shape(zi)[0] != np.shape(sos)[0]:
         raise ShapeError(
             f"sosfilt: zi has shape {np.shape(zi)} for {np.shape(sos)[0]} sections; give a state"
@@ -52,7 +52,7 @@ def sosfilt_zi(sos: Any) -> Any:
     >>> signal.sosfilt_zi([[0.5, 0.0, 0.0, 1.0, -0.5, 0.0]]).tolist()
     [[0.5, 0.0]]
     """
-    sos = _sections("sosfilt_zi", sos)
+    sos = _check_sos("sosfilt_zi", sos)
     states, scale = [], 1.0
     for row in range(np.shape(sos)[0]):
         b, a = sos[row, :3], sos[row, 3:]
@@ -61,8 +61,8 @@ def sosfilt_zi(sos: Any) -> Any:
     return np.stack(states)
 
 
-def _sections(name: str, sos: Any) -> Any:
-    sos = floats(sos)
+def _check_sos(name: str, sos: Any) -> Any:
+    sos = as_floats(sos)
     if np.ndim(sos) != 2 or np.shape(sos)[1] != 6 or not np.shape(sos)[0]:
         raise ShapeError(f"{name}: sos has shape {np.shape(sos)}; give rows of six coefficients")
     return sos

@@ -13,10 +13,10 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
 from ferrograd.scipy import fft
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 
-_BORDERS: dict[str, dict[str, Any]] = {
+_PAD_OPTIONS: dict[str, dict[str, Any]] = {
     "even": {"mode": "reflect"},
     "odd": {"mode": "reflect", "reflect_type": "odd"},
     "constant": {"mode": "edge"},
@@ -24,14 +24,14 @@ _BORDERS: dict[str, dict[str, Any]] = {
 }
 
 
-def _window(name: str, window: Any, nperseg: int | None, length: int | None) -> Any:
+def _get_window(name: str, window: Any, nperseg: int | None, length: int | None) -> Any:
     """The values of a window, its length cut to that of the signal, as SciPy does."""
     if isinstance(window, str | tuple):
         size = 256 if nperseg is None else int(nperseg)
         size = size if length is None else min(size, length)
         if size < 1:
             raise ArgumentError(f"{name}: nperseg is {size}; give a positive number")
-        return library("signal.get_window")(window, size)
+        return get_scipy_function("signal.get_window")(window, size)
     values = numpy.asarray(window)
     if values.ndim != 1 or (length is not None and values.size > length):
         raise ArgumentError(
@@ -45,22 +45,22 @@ def _window(name: str, window: Any, nperseg: int | None, length: int | None) -> 
     return values
 
 
-def _overlap(name: str, noverlap: int | None, nperseg: int) -> int:
+def _check_noverlap(name: str, noverlap: int | None, nperseg: int) -> int:
     noverlap = nperseg // 2 if noverlap is None else int(noverlap)
     if noverlap >= nperseg:
         raise ArgumentError(f"{name}: noverlap is {noverlap}; give less than nperseg={nperseg}")
     return noverlap
 
 
-def _points(name: str, nfft: int | None, nperseg: int) -> int:
+def _check_nfft(name: str, nfft: int | None, nperseg: int) -> int:
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
         raise ArgumentError(f"{name}: nfft is {nfft}; give at least nperseg={nperseg}")
     return nfft
 
 
-def _factor(name: str, scaling: str, window: Any, fs: float) -> Any:
-    """The power that one is divided by."""
+def _compute_scale(name: str, scaling: str, window: Any, fs: float) -> Any:
+    """The number by which powers are divided."""
     if scaling in ("density", "psd"):
         return fs * (window * window).sum()
     if scaling == "spectrum":
@@ -68,7 +68,7 @@ def _factor(name: str, scaling: str, window: Any, fs: float) -> Any:
     raise ArgumentError(f"{name}: scaling is {scaling!r}; use the names that SciPy documents")
 
 
-def _detrended(name: str, segments: Any, detrend: Any) -> Any:
+def _detrend_segments(name: str, segments: Any, detrend: Any) -> Any:
     if detrend is False or detrend is None:
         return segments
     if callable(detrend):
@@ -84,7 +84,7 @@ def _detrended(name: str, segments: Any, detrend: Any) -> Any:
     return segments - (segments @ basis) @ basis.T
 
 
-def _spectra(segments: Any, nfft: int, onesided: bool) -> tuple[Any, Any]:
+def _compute_spectra(segments: Any, nfft: int, onesided: bool) -> tuple[Any, Any]:
     """The spectra of the last axis, and their frequencies for a step of 1."""
     if onesided and segments.dtype.kind != "c":
         return fft.rfft(segments, nfft), numpy.fft.rfftfreq(nfft)
@@ -116,21 +116,21 @@ def stft(
     >>> z.shape
     (17, 5)
     """
-    x = np.moveaxis(floats(x), axis, -1)
-    values = _window("stft", window, nperseg, np.shape(x)[-1])
+    x = np.moveaxis(as_floats(x), axis, -1)
+    values = _get_window("stft", window, nperseg, np.shape(x)[-1])
     size = values.size
-    noverlap, nfft = _overlap("stft", noverlap, size), _points("stft", nfft, size)
+    noverlap, nfft = _check_noverlap("stft", noverlap, size), _check_nfft("stft", nfft, size)
     if boundary is not None:
-        if boundary not in _BORDERS:
-            raise ArgumentError(f"stft: boundary is {boundary!r}; give one of {list(_BORDERS)}")
-        x = np.pad(x, _at_end(x, size // 2, size // 2), **_BORDERS[boundary])
+        if boundary not in _PAD_OPTIONS:
+            raise ArgumentError(f"stft: boundary is {boundary!r}; give one of {list(_PAD_OPTIONS)}")
+        x = np.pad(x, _make_last_axis_width(x, size // 2, size // 2), **_PAD_OPTIONS[boundary])
     step = size - noverlap
     if padded:
-        x = np.pad(x, _at_end(x, 0, (-(np.shape(x)[-1] - size) % step) % size))
+        x = np.pad(x, _make_last_axis_width(x, 0, (-(np.shape(x)[-1] - size) % step) % size))
     segments = numpy.lib.stride_tricks.sliding_window_view(x, size, axis=-1)[..., ::step, :]
-    values = values / numpy.sqrt(_factor("stft", scaling, values, fs))
-    spectra, frequencies = _spectra(
-        _detrended("stft", segments, detrend) * values, nfft, return_onesided
+    values = values / numpy.sqrt(_compute_scale("stft", scaling, values, fs))
+    spectra, frequencies = _compute_spectra(
+        _detrend_segments("stft", segments, detrend) * values, nfft, return_onesided
     )
     times = numpy.arange(size / 2, np.shape(x)[-1] - size / 2 + 1, step) / float(fs)
     if boundary is not None:
@@ -139,7 +139,7 @@ def stft(
     return frequencies * fs, times, np.moveaxis(spectra, -1, place)
 
 
-def _at_end(x: Any, before: int, after: int) -> list[tuple[int, int]]:
+def _make_last_axis_width(x: Any, before: int, after: int) -> list[tuple[int, int]]:
     return [(0, 0)] * (np.ndim(x) - 1) + [(before, after)]
 
 
@@ -172,17 +172,17 @@ def istft(
     spectra = np.moveaxis(Zxx, (time_axis, freq_axis), (-2, -1))
     bins = np.shape(spectra)[-1]
     points = 2 * (bins - 1) if input_onesided else bins
-    values = _window("istft", window, points if nperseg is None else nperseg, None)
+    values = _get_window("istft", window, points if nperseg is None else nperseg, None)
     size = values.size
     if nfft is None:
         nfft = size if input_onesided and size == points + 1 else points
-    noverlap, nfft = _overlap("istft", noverlap, size), _points("istft", nfft, size)
+    noverlap, nfft = _check_noverlap("istft", noverlap, size), _check_nfft("istft", nfft, size)
     segments = fft.irfft(spectra, nfft) if input_onesided else fft.ifft(spectra, nfft)
-    scale = values * numpy.sqrt(_factor("istft", scaling, values, fs))
+    scale = values * numpy.sqrt(_compute_scale("istft", scaling, values, fs))
     step = size - noverlap
-    x = _added(segments[..., :size] * scale, step)
+    x = _overlap_add(segments[..., :size] * scale, step)
     count = np.shape(segments)[-2]
-    norm = _added(numpy.broadcast_to(values**2, (count, size)), step)
+    norm = _overlap_add(numpy.broadcast_to(values**2, (count, size)), step)
     if boundary:
         x, norm = x[..., size // 2 : -(size // 2)], norm[size // 2 : -(size // 2)]
     x = x / numpy.where(norm > 1e-10, norm, 1.0)
@@ -193,11 +193,11 @@ def istft(
     return times, x
 
 
-def _added(segments: Any, step: int) -> Any:
+def _overlap_add(segments: Any, step: int) -> Any:
     """Segments (…, count, size) added up, `step` apart."""
     *front, count, size = np.shape(segments)
     parts = -(-size // step)
-    segments = np.pad(segments, _at_end(segments, 0, parts * step - size))
+    segments = np.pad(segments, _make_last_axis_width(segments, 0, parts * step - size))
     segments = np.reshape(segments, (*front, count, parts, step))
     total: Any = 0.0
     for k in range(parts):
@@ -227,15 +227,17 @@ def periodogram(
     >>> float(f[p.argmax()])
     8.0
     """
-    x = np.moveaxis(floats(x), axis, -1)
+    x = np.moveaxis(as_floats(x), axis, -1)
     length = np.shape(x)[-1]
     nfft = length if nfft is None else int(nfft)
     if nfft < length:
         x, length = x[..., :nfft], nfft
-    values = _window("periodogram", "boxcar" if window is None else window, length, length)
-    values = values / numpy.sqrt(_factor("periodogram", scaling, values, fs))
+    values = _get_window("periodogram", "boxcar" if window is None else window, length, length)
+    values = values / numpy.sqrt(_compute_scale("periodogram", scaling, values, fs))
     onesided = return_onesided and x.dtype.kind != "c"
-    spectra, frequencies = _spectra(_detrended("periodogram", x, detrend) * values, nfft, onesided)
+    spectra, frequencies = _compute_spectra(
+        _detrend_segments("periodogram", x, detrend) * values, nfft, onesided
+    )
     power = np.real(spectra) ** 2 + np.imag(spectra) ** 2
     if onesided:
         twice = numpy.full(np.shape(power)[-1], 2.0)

@@ -11,15 +11,15 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.errors import ArgumentError
-from ferrograd.scipy._closed_over import floats
+from ferrograd.scipy._conversions import as_floats
 from ferrograd.scipy.signal._spectral import (
-    _at_end,
-    _detrended,
-    _factor,
-    _overlap,
-    _points,
-    _spectra,
-    _window,
+    _check_nfft,
+    _check_noverlap,
+    _compute_scale,
+    _compute_spectra,
+    _detrend_segments,
+    _get_window,
+    _make_last_axis_width,
 )
 
 
@@ -39,23 +39,23 @@ class _Segments:
         scaling: str,
     ) -> None:
         self.name, self.fs, self._detrend = name, fs, detrend
-        self._values = _window(name, window, nperseg, length)
+        self._values = _get_window(name, window, nperseg, length)
         self.size = self._values.size
-        self.step = self.size - _overlap(name, noverlap, self.size)
-        self.points = _points(name, nfft, self.size)
-        self._values = self._values / numpy.sqrt(_factor(name, scaling, self._values, fs))
+        self.step = self.size - _check_noverlap(name, noverlap, self.size)
+        self.points = _check_nfft(name, nfft, self.size)
+        self._values = self._values / numpy.sqrt(_compute_scale(name, scaling, self._values, fs))
         self.times = numpy.arange(self.size / 2, length - self.size / 2 + 1, self.step) / float(fs)
 
-    def spectra(self, x: Any, onesided: bool) -> tuple[Any, Any]:
+    def compute_spectra(self, x: Any, onesided: bool) -> tuple[Any, Any]:
         """The spectra (…, segments, frequencies) of the last axis, and the frequencies."""
         view = numpy.lib.stride_tricks.sliding_window_view
         parts = view(x, self.size, axis=-1)[..., :: self.step, :]
-        parts = _detrended(self.name, parts, self._detrend) * self._values
-        found, frequencies = _spectra(parts, self.points, onesided)
+        parts = _detrend_segments(self.name, parts, self._detrend) * self._values
+        found, frequencies = _compute_spectra(parts, self.points, onesided)
         return found, frequencies * self.fs
 
-    def twice(self, power: Any, onesided: bool) -> Any:
-        """Powers with those of the other side added, which the two ends do not have."""
+    def to_one_sided(self, power: Any, onesided: bool) -> Any:
+        """Doubles the powers of a one-sided spectrum, except at zero and the Nyquist frequency."""
         if not onesided:
             return power
         factors = numpy.full(np.shape(power)[-1], 2.0)
@@ -65,7 +65,7 @@ class _Segments:
         return power * factors
 
 
-def _averaged(name: str, power: Any, average: str) -> Any:
+def _average_segments(name: str, power: Any, average: str) -> Any:
     """The mean or median over segments, the last axis but one."""
     if average == "mean":
         return np.mean(power, -2)
@@ -79,14 +79,14 @@ def _averaged(name: str, power: Any, average: str) -> Any:
     return (np.median(np.real(power), -2) + 1j * np.median(np.imag(power), -2)) / bias
 
 
-def _pair(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
+def _prepare_pair(x: Any, y: Any, axis: int) -> tuple[Any, Any]:
     """Both signals along the last axis, the shorter one padded with zeros."""
-    x, y = np.moveaxis(floats(x), axis, -1), np.moveaxis(floats(y), axis, -1)
+    x, y = np.moveaxis(as_floats(x), axis, -1), np.moveaxis(as_floats(y), axis, -1)
     short = np.shape(x)[-1] - np.shape(y)[-1]
     if short > 0:
-        y = np.pad(y, _at_end(y, 0, short))
+        y = np.pad(y, _make_last_axis_width(y, 0, short))
     elif short < 0:
-        x = np.pad(x, _at_end(x, 0, -short))
+        x = np.pad(x, _make_last_axis_width(x, 0, -short))
     return x, y
 
 
@@ -116,13 +116,13 @@ def csd(
     8.0
     """
     same = x is y
-    x, y = _pair(x, y, axis)
+    x, y = _prepare_pair(x, y, axis)
     given = (fs, window, nperseg, noverlap, nfft, detrend, scaling)
     cut = _Segments("csd", np.shape(x)[-1], *given)
     onesided = return_onesided and x.dtype.kind != "c" and y.dtype.kind != "c"
-    first, frequencies = cut.spectra(x, onesided)
-    second = first if same else cut.spectra(y, onesided)[0]
-    power = _averaged("csd", cut.twice(np.conj(first) * second, onesided), average)
+    first, frequencies = cut.compute_spectra(x, onesided)
+    second = first if same else cut.compute_spectra(y, onesided)[0]
+    power = _average_segments("csd", cut.to_one_sided(np.conj(first) * second, onesided), average)
     return frequencies, np.moveaxis(power, -1, axis)
 
 
@@ -149,12 +149,12 @@ def welch(
     >>> f[int(p.argmax())].item()
     0.25
     """
-    x = np.moveaxis(floats(x), axis, -1)
+    x = np.moveaxis(as_floats(x), axis, -1)
     cut = _Segments("welch", np.shape(x)[-1], fs, window, nperseg, noverlap, nfft, detrend, scaling)
     onesided = return_onesided and x.dtype.kind != "c"
-    found, frequencies = cut.spectra(x, onesided)
-    power = cut.twice(np.real(found) ** 2 + np.imag(found) ** 2, onesided)
-    return frequencies, np.moveaxis(_averaged("welch", power, average), -1, axis)
+    found, frequencies = cut.compute_spectra(x, onesided)
+    power = cut.to_one_sided(np.real(found) ** 2 + np.imag(found) ** 2, onesided)
+    return frequencies, np.moveaxis(_average_segments("welch", power, average), -1, axis)
 
 
 def coherence(
@@ -213,16 +213,16 @@ def spectrogram(
         raise ArgumentError(
             f"spectrogram: mode is {mode!r}; give 'psd', 'complex', 'magnitude', 'angle' or 'phase'"
         )
-    x = np.moveaxis(floats(x), axis, -1)
-    values = _window("spectrogram", window, nperseg, np.shape(x)[-1])
+    x = np.moveaxis(as_floats(x), axis, -1)
+    values = _get_window("spectrogram", window, nperseg, np.shape(x)[-1])
     noverlap = values.size // 8 if noverlap is None else noverlap
     cut = _Segments(
         "spectrogram", np.shape(x)[-1], fs, values, None, noverlap, nfft, detrend, scaling
     )
     onesided = return_onesided and x.dtype.kind != "c"
-    found, frequencies = cut.spectra(x, onesided)
+    found, frequencies = cut.compute_spectra(x, onesided)
     if mode == "psd":
-        found = cut.twice(np.real(found) ** 2 + np.imag(found) ** 2, onesided)
+        found = cut.to_one_sided(np.real(found) ** 2 + np.imag(found) ** 2, onesided)
     elif mode == "magnitude":
         found = np.abs(found)
     elif mode != "complex":

@@ -4,7 +4,7 @@ Sparse arrays of SciPy are constants: `A @ t` and `t @ A` are tensors. `csr_arra
 `coo_array` of this package may also have tensors as values.
 """
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.sparse import linalg as linalg
 from ferrograd.scipy.sparse._arrays import (
     coo_array as coo_array,
@@ -13,4 +13,4 @@ from ferrograd.scipy.sparse._arrays import (
     product as product,
 )
 
-__getattr__ = _rest_of("sparse")
+__getattr__ = _make_scipy_getattr("sparse")

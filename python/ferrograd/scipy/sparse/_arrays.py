@@ -9,19 +9,19 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentTypeError, ShapeError
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.sparse._structure import Structure, times
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.sparse._structure import SparseStructure, multiply
 
 
-class _Array:
+class _SparseArray:
     """A compressed sparse matrix with constant positions; `data` are its values."""
 
     #: Has priority over NumPy's arrays in `array @ sparse`.
     __array_priority__ = 10.2
     __array_ufunc__ = None
 
-    def __init__(self, data: Any, structure: Structure) -> None:
+    def __init__(self, data: Any, structure: SparseStructure) -> None:
         self.data, self._structure = data, structure
 
     @property
@@ -60,19 +60,19 @@ class _Array:
         return int(np.shape(self.data)[0])
 
     @property
-    def T(self) -> _Array:  # noqa: N802
+    def T(self) -> _SparseArray:  # noqa: N802
         """The transposed matrix, which shares the values."""
         return self.transpose()
 
-    def transpose(self) -> _Array:
+    def transpose(self) -> _SparseArray:
         """The transposed matrix, which shares the values."""
-        return _Array(self.data, self._structure.transposed())
+        return _SparseArray(self.data, self._structure.transposed())
 
     def toarray(self) -> Any:
         """The dense matrix."""
         if not isinstance(self.data, Tensor):
-            return self._structure.matrix(self.data).toarray()
-        return times(self.data, numpy.eye(self.shape[1], dtype=self.dtype), self._structure)
+            return self._structure.to_scipy(self.data).toarray()
+        return multiply(self.data, numpy.eye(self.shape[1], dtype=self.dtype), self._structure)
 
     todense = toarray
 
@@ -89,15 +89,15 @@ class _Array:
     def __mul__(self, other: Any) -> Any:
         if np.ndim(other):
             return NotImplemented
-        return _Array(self.data * other, self._structure)
+        return _SparseArray(self.data * other, self._structure)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
         return self * (1.0 / other)
 
-    def __neg__(self) -> _Array:
-        return _Array(-self.data, self._structure)
+    def __neg__(self) -> _SparseArray:
+        return _SparseArray(-self.data, self._structure)
 
     def __repr__(self) -> str:
         return f"<sparse {self.format} array of shape {self.shape} with {self.nnz} stored values>"
@@ -116,30 +116,30 @@ def csr_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
     >>> fg.grad(product)(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 1.0, 10.0]
     """
-    return _made("csr", arg, shape)
+    return _make_array("csr", arg, shape)
 
 
 def csc_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
     """A sparse array by columns; the arguments are those of `csr_array`."""
-    return _made("csc", arg, shape)
+    return _make_array("csc", arg, shape)
 
 
 def coo_array(arg: Any, shape: tuple[int, int] | None = None) -> Any:
     """A sparse array of `(data, (row, column))`, stored by rows."""
-    return _made("csr", arg, shape)
+    return _make_array("csr", arg, shape)
 
 
-def _made(format: str, arg: Any, shape: tuple[int, int] | None) -> _Array:
-    if isinstance(arg, _Array) or hasattr(arg, "tocsr"):
-        return _of(arg, format)
+def _make_array(format: str, arg: Any, shape: tuple[int, int] | None) -> _SparseArray:
+    if isinstance(arg, _SparseArray) or hasattr(arg, "tocsr"):
+        return _convert_array(arg, format)
     if not isinstance(arg, tuple) or len(arg) not in (2, 3):
         raise ArgumentTypeError(
             f"{format}_array: got a {type(arg).__name__}; give (data, indices, indptr),"
             " (data, (row, column)) or a sparse array"
         )
-    data = floats(arg[0])
+    data = as_floats(arg[0])
     if len(arg) == 2:
-        data, indices, indptr, shape = _compressed(format, data, arg[1], shape)
+        data, indices, indptr, shape = _compress(format, data, arg[1], shape)
     else:
         indices, indptr = (numpy.asarray(part) for part in arg[1:])
     if shape is None:
@@ -150,12 +150,12 @@ def _made(format: str, arg: Any, shape: tuple[int, int] | None) -> _Array:
             f"{format}_array: data has shape {np.shape(data)} and there are {len(indices)} places;"
             " give one value for each"
         )
-    structure = Structure(format, indices, indptr, (int(shape[0]), int(shape[1])))
-    structure.matrix(numpy.zeros(len(indices)))
-    return _Array(data, structure)
+    structure = SparseStructure(format, indices, indptr, (int(shape[0]), int(shape[1])))
+    structure.to_scipy(numpy.zeros(len(indices)))
+    return _SparseArray(data, structure)
 
 
-def _compressed(format: str, data: Any, places: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
+def _compress(format: str, data: Any, places: Any, shape: Any) -> tuple[Any, Any, Any, Any]:
     """The values in the order of rows or columns, with the indices of that order."""
     rows, columns = (numpy.asarray(part, dtype=int) for part in places)
     if not np.shape(data) == rows.shape == columns.shape:
@@ -172,18 +172,20 @@ def _compressed(format: str, data: Any, places: Any, shape: Any) -> tuple[Any, A
     return data[order], inner[order], starts, shape
 
 
-def _of(matrix: Any, format: str | None = None) -> _Array:
+def _convert_array(matrix: Any, format: str | None = None) -> _SparseArray:
     """Converts SciPy's sparse arrays to this class, optionally in another format."""
-    if isinstance(matrix, _Array):
+    if isinstance(matrix, _SparseArray):
         if format in (None, matrix.format):
             return matrix
-        return _made(str(format), (matrix.data, matrix._structure.places()), matrix.shape)
+        return _make_array(
+            str(format), (matrix.data, matrix._structure.get_coordinates()), matrix.shape
+        )
     if matrix.ndim != 2:
         raise ShapeError(f"sparse: the array has {matrix.ndim} axes; give a matrix")
     known = matrix if matrix.format in ("csr", "csc") and format is None else None
     known = getattr(matrix, f"to{format or 'csr'}")() if known is None else known
-    structure = Structure(known.format, known.indices, known.indptr, known.shape)
-    return _Array(floats(known.data), structure)
+    structure = SparseStructure(known.format, known.indices, known.indptr, known.shape)
+    return _SparseArray(as_floats(known.data), structure)
 
 
 def product(a: Any, b: Any) -> Any:
@@ -198,16 +200,16 @@ def product(a: Any, b: Any) -> Any:
     [0.0, 1.0, 0.0]
     """
     if not _sparse(a):
-        turned = product(_of(b).T, np.swapaxes(a, -1, -2) if np.ndim(a) == 2 else a)
+        turned = product(_convert_array(b).T, np.swapaxes(a, -1, -2) if np.ndim(a) == 2 else a)
         return turned.T if np.ndim(a) == 2 else turned
-    matrix, dense = _of(a), floats(b)
+    matrix, dense = _convert_array(a), as_floats(b)
     if np.ndim(dense) not in (1, 2) or np.shape(dense)[0] != matrix.shape[1]:
         raise ShapeError(
             f"sparse product: the matrix has shape {matrix.shape}, the other side"
             f" {np.shape(dense)}; give a vector or a matrix with fitting sizes"
         )
-    return times(matrix.data, dense, matrix._structure)
+    return multiply(matrix.data, dense, matrix._structure)
 
 
 def _sparse(value: Any) -> bool:
-    return isinstance(value, _Array) or bool(library("sparse.issparse")(value))
+    return isinstance(value, _SparseArray) or bool(get_scipy_function("sparse.issparse")(value))

@@ -15,22 +15,22 @@ import ferrograd.numpy as np
 from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import NotDifferentiableError, ShapeError
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._closed_over import fixed, floats
-from ferrograd.scipy._computed_by_scipy import library
-from ferrograd.scipy.sparse._arrays import _of, _sparse
-from ferrograd.scipy.sparse._structure import Structure, _dotted
+from ferrograd.scipy._conversions import as_floats, detach
+from ferrograd.scipy._scipy_primitives import get_scipy_function
+from ferrograd.scipy.sparse._arrays import _convert_array, _sparse
+from ferrograd.scipy.sparse._structure import SparseStructure, _dot_rows
 
 #: Methods for matrices that are their own conjugate transpose.
 _SYMMETRIC = {"cg", "minres"}
 
 
-class _State:
+class _SolverStatus:
     """The status that the method returned."""
 
-    reached = 0
+    status = 0
 
 
-class _How(NamedTuple):
+class _SolverConfig(NamedTuple):
     """The method, its options, and the constant parts of the matrix."""
 
     name: str
@@ -41,42 +41,42 @@ class _How(NamedTuple):
     #: Whether the solution is a part of a gradient.
     derived: bool = False
 
-    def transposed(self) -> _How:
+    def transposed(self) -> _SolverConfig:
         """The same equations with the transposed matrix, and its preconditioner."""
         options = {k: v for k, v in self.options.items() if k not in ("x0", "callback")}
         if options.get("M") is not None:
-            options["M"] = self._transposed(options["M"])
+            options["M"] = self._transpose_operator(options["M"])
         matrix = self.matrix
-        if isinstance(matrix, Structure):
+        if isinstance(matrix, SparseStructure):
             matrix = matrix.transposed()
         elif matrix is not None:
-            matrix = self._transposed(matrix)
+            matrix = self._transpose_operator(matrix)
         return self._replace(options=options, matrix=matrix, turned=not self.turned, derived=True)
 
-    def _transposed(self, operator: Any) -> Any:
+    def _transpose_operator(self, operator: Any) -> Any:
         """The transpose of an operator; a symmetric one needs no `rmatvec` for it."""
-        operator = library("sparse.linalg.aslinearoperator")(operator)
+        operator = get_scipy_function("sparse.linalg.aslinearoperator")(operator)
         if self.name not in _SYMMETRIC:
             return operator.T
         if operator.dtype is not None and numpy.dtype(operator.dtype).kind != "c":
             return operator
-        return library("sparse.linalg.LinearOperator")(
+        return get_scipy_function("sparse.linalg.LinearOperator")(
             operator.shape, lambda v: operator.matvec(v.conj()).conj(), dtype=operator.dtype
         )
 
-    def operator(self, values: Any) -> Any:
+    def make_operator(self, values: Any) -> Any:
         """The linear operator for SciPy."""
-        if isinstance(self.matrix, Structure):
-            return self.matrix.matrix(values)
+        if isinstance(self.matrix, SparseStructure):
+            return self.matrix.to_scipy(values)
         if self.matrix is not None:
             return self.matrix
         return values.T if self.turned else values
 
 
-def _run(values: Any, right: Any, how: _How) -> tuple[Any, int]:
-    solve = library(f"sparse.linalg.{how.name}")
+def _run_solver(values: Any, right: Any, how: _SolverConfig) -> tuple[Any, int]:
+    solve = get_scipy_function(f"sparse.linalg.{how.name}")
     try:
-        found, state = solve(how.operator(values), right, **how.options)
+        found, state = solve(how.make_operator(values), right, **how.options)
     except NotImplementedError:
         if not how.derived:
             raise
@@ -94,55 +94,55 @@ def _run(values: Any, right: Any, how: _How) -> tuple[Any, int]:
 
 
 @primitive
-def _iterated(values: Any, right: Any, how: _How, state: Any = None) -> Any:
+def _solve(values: Any, right: Any, how: _SolverConfig, state: Any = None) -> Any:
     """The solution; the status of the method is stored in the state."""
-    found, reached = _run(values, right, how)
+    found, reached = _run_solver(values, right, how)
     if state is not None:
-        state.reached = reached
+        state.status = reached
     return found
 
 
-def _by_values(ans: Any, values: Any, right: Any, how: _How, state: Any = None) -> Any:
+def _values_vjp(ans: Any, values: Any, right: Any, how: _SolverConfig, state: Any = None) -> Any:
     def pull(g: Any) -> Any:
-        weight = _iterated(values, g, how.transposed())
-        if isinstance(how.matrix, Structure):
-            return -_dotted(how.matrix, weight, ans)
+        weight = _solve(values, g, how.transposed())
+        if isinstance(how.matrix, SparseStructure):
+            return -_dot_rows(how.matrix, weight, ans)
         outer = -weight.reshape(-1, 1) * ans.reshape(1, -1)
         return outer.T if how.turned else outer
 
     return pull
 
 
-def _by_right(ans: Any, values: Any, right: Any, how: _How, state: Any = None) -> Any:
-    return lambda g: _iterated(values, g, how.transposed())
+def _right_vjp(ans: Any, values: Any, right: Any, how: _SolverConfig, state: Any = None) -> Any:
+    return lambda g: _solve(values, g, how.transposed())
 
 
-defvjp(_iterated, _by_values, _by_right, argnums=[0, 1])
+defvjp(_solve, _values_vjp, _right_vjp, argnums=[0, 1])
 
 
-def iterative(name: str) -> Callable[..., tuple[Any, int]]:
-    """A method of `scipy.sparse.linalg` whose solution has derivatives."""
+def make_iterative_solver(name: str) -> Callable[..., tuple[Any, int]]:
+    """Makes a solver of `scipy.sparse.linalg` whose solution is differentiable."""
 
     def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> tuple[Any, int]:
-        right = floats(b)
+        right = as_floats(b)
         if x0 is not None:
-            options["x0"] = numpy.asarray(fixed(x0))
+            options["x0"] = numpy.asarray(detach(x0))
         if hasattr(A, "matvec") or callable(A):
-            values, matrix = numpy.zeros(0), library("sparse.linalg.aslinearoperator")(A)
+            values, matrix = numpy.zeros(0), get_scipy_function("sparse.linalg.aslinearoperator")(A)
         elif _is_sparse(A):
-            own = _of(A)
+            own = _convert_array(A)
             values, matrix = own.data, own._structure
         else:
-            values, matrix = floats(A), None
+            values, matrix = as_floats(A), None
         shape = np.shape(A)
         if len(shape) != 2 or shape[0] != shape[1] or np.size(right) != shape[0]:
             raise ShapeError(
                 f"{name}: A has shape {tuple(shape)} and b {tuple(np.shape(right))}; give a square"
                 " matrix and a vector with as many elements"
             )
-        state = _State()
-        found = _iterated(values, right, _How(name, options, matrix), state)
-        return found, state.reached
+        state = _SolverStatus()
+        found = _solve(values, right, _SolverConfig(name, options, matrix), state)
+        return found, state.status
 
     solve.__name__ = solve.__qualname__ = name
     solve.__doc__ = f"""`(x, info)` with `A x = b`, by `scipy.sparse.linalg.{name}`.

@@ -12,16 +12,16 @@ import numpy as _numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor as _Tensor
 from ferrograd.errors import ArgumentTypeError as _TypeError, ShapeError as _ShapeError
-from ferrograd.scipy._closed_over import floats as _floats
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
-from ferrograd.scipy.sparse._arrays import _of
-from ferrograd.scipy.sparse._iterative import iterative as _iterative
-from ferrograd.scipy.sparse._structure import solved as _solved
+from ferrograd.scipy._conversions import as_floats as _as_floats
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
+from ferrograd.scipy.sparse._arrays import _convert_array
+from ferrograd.scipy.sparse._iterative import make_iterative_solver as _make_iterative_solver
+from ferrograd.scipy.sparse._structure import solve as _solve
 
-__getattr__ = _rest_of("sparse.linalg")
+__getattr__ = _make_scipy_getattr("sparse.linalg")
 
-cg, minres = _iterative("cg"), _iterative("minres")
-bicgstab, gmres = _iterative("bicgstab"), _iterative("gmres")
+cg, minres = _make_iterative_solver("cg"), _make_iterative_solver("minres")
+bicgstab, gmres = _make_iterative_solver("bicgstab"), _make_iterative_solver("gmres")
 
 
 def spsolve(A: Any, b: Any, **options: Any) -> Any:
@@ -42,11 +42,11 @@ def spsolve(A: Any, b: Any, **options: Any) -> Any:
             f"spsolve: A is a dense {type(A).__name__}; use np.linalg.solve, or make it sparse with"
             " ferrograd.scipy.sparse.csr_array"
         )
-    matrix, right = _of(A), _floats(b)
+    matrix, right = _convert_array(A), _as_floats(b)
     fits = np.ndim(right) in (1, 2) and np.shape(right)[0] == matrix.shape[0]
     if matrix.shape[0] != matrix.shape[1] or not fits:
         raise _ShapeError(
             f"spsolve: A has shape {matrix.shape} and b {np.shape(right)}; give a square matrix and"
             " as many rows of b"
         )
-    return _solved(matrix.data, right, matrix._structure)
+    return _solve(matrix.data, right, matrix._structure)

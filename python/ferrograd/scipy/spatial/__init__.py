@@ -1,6 +1,6 @@
 """`scipy.spatial`: distances between points, differentiable."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.spatial import distance as distance
 
-__getattr__ = _rest_of("spatial")
+__getattr__ = _make_scipy_getattr("spatial")

@@ -16,11 +16,14 @@ from ferrograd.errors import (
     ShapeError as _ShapeError,
 )
 from ferrograd.numpy._tensor_arguments import holds_tensor as _holds_tensor
-from ferrograd.scipy._closed_over import floats as _floats
-from ferrograd.scipy._computed_by_scipy import library as _library, rest_of as _rest_of
+from ferrograd.scipy._conversions import as_floats as _as_floats
+from ferrograd.scipy._scipy_primitives import (
+    get_scipy_function as _get_scipy_function,
+    make_scipy_getattr as _make_scipy_getattr,
+)
 from ferrograd.scipy.spatial._metrics import METRICS as _METRICS
 
-__getattr__ = _rest_of("spatial.distance")
+__getattr__ = _make_scipy_getattr("spatial.distance")
 
 
 def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
@@ -39,14 +42,14 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
     [[-0.6, -0.8]]
     """
     if not _holds_tensor([XA, XB, *kwargs.values()]):
-        return _library("spatial.distance.cdist")(XA, XB, metric, out=out, **kwargs)
-    a, b = _points("cdist", XA), _points("cdist", XB)
+        return _get_scipy_function("spatial.distance.cdist")(XA, XB, metric, out=out, **kwargs)
+    a, b = _check_points("cdist", XA), _check_points("cdist", XB)
     if np.shape(a)[1] != np.shape(b)[1]:
         raise _ShapeError(
             f"cdist: XA has shape {np.shape(a)} and XB {np.shape(b)}; give points of as many"
             " coordinates"
         )
-    measure = _measure("cdist", metric, out, (a, b), kwargs)
+    measure = _get_metric("cdist", metric, out, (a, b), kwargs)
     if callable(metric):
         rows = [[metric(u, v, **kwargs) for v in b] for u in a]
         return np.stack([np.stack(row) for row in rows])
@@ -63,9 +66,9 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
     [1.0, 4.0, 3.0]
     """
     if not _holds_tensor([X, *kwargs.values()]):
-        return _library("spatial.distance.pdist")(X, metric, out=out, **kwargs)
-    x = _points("pdist", X)
-    measure = _measure("pdist", metric, out, (x,), kwargs)
+        return _get_scipy_function("spatial.distance.pdist")(X, metric, out=out, **kwargs)
+    x = _check_points("pdist", X)
+    measure = _get_metric("pdist", metric, out, (x,), kwargs)
     first, second = _numpy.triu_indices(np.shape(x)[0], 1)
     if callable(metric):
         return np.stack([metric(x[i], x[j], **kwargs) for i, j in zip(first, second, strict=True)])
@@ -86,10 +89,10 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
                 f"squareform: elements of dtype {given.dtype}, whose bytes SciPy would copy without"
                 " counting references; give numbers"
             )
-        return _library("spatial.distance.squareform")(given, force, checks)
+        return _get_scipy_function("spatial.distance.squareform")(given, force, checks)
     if np.ndim(X) == 2:
         if checks:
-            _library("spatial.distance.squareform")(X.detach().numpy())
+            _get_scipy_function("spatial.distance.squareform")(X.detach().numpy())
         return X[_numpy.triu_indices(np.shape(X)[0], 1)]
     count = round((1 + (1 + 8 * np.shape(X)[0]) ** 0.5) / 2)
     if count * (count - 1) // 2 != np.shape(X)[0]:
@@ -102,14 +105,14 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     return np.concatenate([0 * X[:1] if count > 1 else _numpy.zeros(1), X])[places + places.T]
 
 
-def _points(name: str, X: Any) -> Any:
-    x = _floats(X)
+def _check_points(name: str, X: Any) -> Any:
+    x = _as_floats(X)
     if np.ndim(x) != 2:
         raise _ShapeError(f"{name}: points have shape {np.shape(x)}; give a matrix, a point a row")
     return x
 
 
-def _measure(name: str, metric: Any, out: Any, sets: tuple[Any, ...], kwargs: Any) -> Any:
+def _get_metric(name: str, metric: Any, out: Any, sets: tuple[Any, ...], kwargs: Any) -> Any:
     """The formula of a metric with its parameters; some depend on all points."""
     if out is not None:
         raise _ArgumentError(f"{name}: out= cannot be used with tensors; use the result")
@@ -127,20 +130,20 @@ def _measure(name: str, metric: Any, out: Any, sets: tuple[Any, ...], kwargs: An
     return lambda u, v: _METRICS[metric](u, v, **given)
 
 
-def _of_vectors(name: str, parameters: str, text: str) -> Any:
-    """The distance of two vectors under SciPy's name, with SciPy's further parameters."""
+def _make_vector_distance(name: str, parameters: str, text: str) -> Any:
+    """Makes SciPy's function of this name, the distance of two vectors."""
     names = parameters.split()
 
     def distance(u: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
         if not _holds_tensor([u, v, *args, *kwargs.values()]):
-            return _library(f"spatial.distance.{name}")(u, v, *args, **kwargs)
+            return _get_scipy_function(f"spatial.distance.{name}")(u, v, *args, **kwargs)
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         if len(args) > len(names) or not set(given) <= set(names):
             raise _ArgumentError(
                 f"{name}: got {len(args)} parameters and {sorted(kwargs)}; give u, v"
                 f" and {', '.join(names)}"
             )
-        u, v = _floats(u), _floats(v)
+        u, v = _as_floats(u), _as_floats(v)
         if np.ndim(u) != 1 or np.shape(u) != np.shape(v):
             raise _ShapeError(
                 f"{name}: u has shape {np.shape(u)} and v {np.shape(v)}; give two vectors of one"
@@ -153,13 +156,15 @@ def _of_vectors(name: str, parameters: str, text: str) -> Any:
     return distance
 
 
-braycurtis = _of_vectors("braycurtis", "w", "`Σ |u - v| / Σ |u + v|`.")
-canberra = _of_vectors("canberra", "w", "`Σ |u - v| / (|u| + |v|)`.")
-chebyshev = _of_vectors("chebyshev", "w", "The largest `|u - v|`.")
-cityblock = _of_vectors("cityblock", "w", "`Σ |u - v|`.")
-correlation = _of_vectors("correlation", "w", "One minus the correlation of two vectors.")
-cosine = _of_vectors("cosine", "w", "One minus the cosine of the angle between two vectors.")
-euclidean = _of_vectors("euclidean", "w", "The length of `u - v`.")
+braycurtis = _make_vector_distance("braycurtis", "w", "`Σ |u - v| / Σ |u + v|`.")
+canberra = _make_vector_distance("canberra", "w", "`Σ |u - v| / (|u| + |v|)`.")
+chebyshev = _make_vector_distance("chebyshev", "w", "The largest `|u - v|`.")
+cityblock = _make_vector_distance("cityblock", "w", "`Σ |u - v|`.")
+correlation = _make_vector_distance("correlation", "w", "One minus the correlation of two vectors.")
+cosine = _make_vector_distance(
+    "cosine", "w", "One minus the cosine of the angle between two vectors."
+)
+euclidean = _make_vector_distance("euclidean", "w", "The length of `u - v`.")
 
 
 def jensenshannon(
@@ -175,9 +180,9 @@ def jensenshannon(
     1.0
     """
     if not _holds_tensor([p, q, base]):
-        find = _library("spatial.distance.jensenshannon")
+        find = _get_scipy_function("spatial.distance.jensenshannon")
         return find(p, q, base, axis=axis, keepdims=keepdims)
-    u, v = (np.moveaxis(_floats(x), axis, -1) for x in (p, q))
+    u, v = (np.moveaxis(_as_floats(x), axis, -1) for x in (p, q))
     found = _METRICS["jensenshannon"](*np.broadcast_arrays(u, v))
     if base is not None:
         # A Python number is weak: it widens no single precision.
@@ -186,7 +191,9 @@ def jensenshannon(
     return np.expand_dims(found, axis) if keepdims else found
 
 
-mahalanobis = _of_vectors("mahalanobis", "VI", "The root of `(u - v) @ VI @ (u - v)`.")
-minkowski = _of_vectors("minkowski", "p w", "`(Σ |u - v|**p)**(1 / p)`, by default for `p = 2`.")
-seuclidean = _of_vectors("seuclidean", "V", "The root of `Σ (u - v)**2 / V`.")
-sqeuclidean = _of_vectors("sqeuclidean", "w", "`Σ (u - v)**2`.")
+mahalanobis = _make_vector_distance("mahalanobis", "VI", "The root of `(u - v) @ VI @ (u - v)`.")
+minkowski = _make_vector_distance(
+    "minkowski", "p w", "`(Σ |u - v|**p)**(1 / p)`, by default for `p = 2`."
+)
+seuclidean = _make_vector_distance("seuclidean", "V", "The root of `Σ (u - v)**2 / V`.")
+sqeuclidean = _make_vector_distance("sqeuclidean", "w", "`Σ (u - v)**2`.")

@@ -177,6 +177,6 @@ from ferrograd.scipy.special._powers_logs import (
     spence as spence,
     tandg as tandg,
 )
-from ferrograd.scipy.special._registered import registered as _registered
+from ferrograd.scipy.special._register import register_functions as _register_functions
 
-__getattr__ = _registered(globals())
+__getattr__ = _register_functions(globals())

@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd._core import is_grad_enabled
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import Primitive
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import library, of_scipy
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import get_scipy_function, make_scipy_primitive
 from ferrograd.scipy.special._distributions import gamma
 from ferrograd.scipy.special._elementary import beta, psi
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
-binom: Primitive = of_scipy(
+binom: Primitive = make_scipy_primitive(
     "special.binom",
-    lambda ans, n, k: lambda g: g * _binom_slopes(ans, n, k)[0],
-    lambda ans, n, k: lambda g: g * _binom_slopes(ans, n, k)[1],
+    lambda ans, n, k: lambda g: g * _binom_derivatives(ans, n, k)[0],
+    lambda ans, n, k: lambda g: g * _binom_derivatives(ans, n, k)[1],
 )
-poch: Primitive = of_scipy(
+poch: Primitive = make_scipy_primitive(
     "special.poch",
-    lambda ans, z, m: lambda g: g * _poch_slope(ans, z, m),
+    lambda ans, z, m: lambda g: g * _poch_derivative(ans, z, m),
     lambda ans, z, m: lambda g: g * ans * _psi_of_sum(z, m),
 )
 
@@ -38,7 +38,7 @@ def _is_pole(x: Any) -> Any:
     return (x <= 0) & (x == np.floor(x))
 
 
-def _binom_slopes(ans: Any, n: Any, k: Any) -> tuple[Any, Any]:
+def _binom_derivatives(ans: Any, n: Any, k: Any) -> tuple[Any, Any]:
     """The derivatives by both arguments; if a factor `1 / Γ` is 0, only it is differentiated.
 
     At `-j` that of `1 / Γ` is `cos(π j) Γ(j + 1)`, and the gamma functions together are a beta one.
@@ -55,14 +55,14 @@ def _binom_slopes(ans: Any, n: Any, k: Any) -> tuple[Any, Any]:
     return np.where(ends, at_end, by_n), by_k
 
 
-def _both_low(z: Any, m: Any) -> Any:
+def _uses_reflection(z: Any, m: Any) -> Any:
     """Whether `ψ` is taken at `1 - z` and `1 - z - m`: by reflection a whole `m` adds nothing."""
     return (m == np.trunc(m)) & (z < 0.5) & (z + m < 0.5)
 
 
-def _poch_slope(ans: Any, z: Any, m: Any) -> Any:
+def _poch_derivative(ans: Any, z: Any, m: Any) -> Any:
     """The derivative by `z`, also where `1 / Γ(z)` is 0."""
-    low = _both_low(z, m)
+    low = _uses_reflection(z, m)
     alone = _is_pole(z) & ~low
     first = np.where(low, z, 0.0)
     reflected = psi(1.0 - first - np.where(low, m, 0.0)) - psi(1.0 - first)
@@ -75,7 +75,7 @@ def _poch_slope(ans: Any, z: Any, m: Any) -> Any:
 
 def _psi_of_sum(z: Any, m: Any) -> Any:
     """`ψ(z + m)`, by the distance of `z` from a pole where that of the sum is the same."""
-    low = _both_low(z, m)
+    low = _uses_reflection(z, m)
     first = np.where(low, z, 0.25)
     reflected = psi(1.0 - first - np.where(low, m, 0.0))
     reflected = reflected - math.pi / np.tan(math.pi * (first - np.rint(first)))
@@ -89,13 +89,13 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
     """
     if exact:
         _check_constant("comb", N, k)
-        return library("special.comb")(N, k, exact=True, repetition=repetition)
-    N, k = floats(N), floats(k)
+        return get_scipy_function("special.comb")(N, k, exact=True, repetition=repetition)
+    N, k = as_floats(N), as_floats(k)
     if repetition:
         empty = (k == 0) & (N >= 0)
         found = binom(np.where(empty, 1.0, N + k - 1.0), np.where(empty, 0.0, k))
     else:
-        found = _where_there_are(binom, N, k)
+        found = _count_where_valid(binom, N, k)
     return found[()] if isinstance(found, numpy.ndarray) else found
 
 
@@ -103,8 +103,8 @@ def perm(N: Any, k: Any, exact: bool = False) -> Any:
     """The number of permutations of `k` out of `N`; the rest is as in `comb`."""
     if exact:
         _check_constant("perm", N, k)
-        return library("special.perm")(N, k, exact=True)
-    found = _where_there_are(lambda n, m: poch(n - m + 1.0, m), floats(N), floats(k))
+        return get_scipy_function("special.perm")(N, k, exact=True)
+    found = _count_where_valid(lambda n, m: poch(n - m + 1.0, m), as_floats(N), as_floats(k))
     return found[()] if isinstance(found, numpy.ndarray) else found
 
 
@@ -117,6 +117,6 @@ def _check_constant(name: str, *numbers: Any) -> None:
         )
 
 
-def _where_there_are(count: Any, n: Any, k: Any) -> Any:
+def _count_where_valid(count: Any, n: Any, k: Any) -> Any:
     there = (k <= n) & (n >= 0) & (k >= 0)
     return np.where(there, count(np.where(there, n, 1.0), np.where(there, k, 0.0)), 0.0)

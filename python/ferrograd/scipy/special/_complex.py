@@ -7,20 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy._computed_by_scipy import of_scipy
+from ferrograd.scipy._scipy_primitives import make_scipy_primitive
 
 
-def with_complex(ours: Callable[..., Any], name: str, *rules: Any) -> Callable[..., Any]:
-    """Our function of real arguments, SciPy's where one is complex; rules as in `of_scipy`."""
-    theirs = of_scipy(f"special.{name}", *rules)
+def add_complex_support(ours: Callable[..., Any], name: str, *rules: Any) -> Callable[..., Any]:
+    """Calls `ours` with real arguments, SciPy's function if one is complex.
+
+    `rules` are the derivatives of the latter, as in `make_scipy_primitive`.
+    """
+    theirs = make_scipy_primitive(f"special.{name}", *rules)
 
     @functools.wraps(ours)
-    def either(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
         if any(map(np.iscomplexobj, args)):
             return theirs(*args, **kwargs)
         return ours(*args, **kwargs)
 
-    return either
+    return wrapped
 
 
 def trigamma(z: Any) -> Any:

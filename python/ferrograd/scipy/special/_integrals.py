@@ -5,29 +5,35 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd.extend import Primitive
-from ferrograd.scipy._computed_by_scipy import library, of_scipy, quietly
+from ferrograd.scipy._scipy_primitives import (
+    get_scipy_function,
+    make_quiet_rule,
+    make_scipy_primitive,
+)
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
-exp1: Primitive = of_scipy("special.exp1", lambda ans, x: lambda g: -g * np.exp(-x) / x)
-expi: Primitive = of_scipy("special.expi", lambda ans, x: lambda g: g * np.exp(x) / x)
-dawsn: Primitive = of_scipy("special.dawsn", lambda ans, x: lambda g: g * (1.0 - 2 * x * ans))
-erfi: Primitive = of_scipy(
+exp1: Primitive = make_scipy_primitive("special.exp1", lambda ans, x: lambda g: -g * np.exp(-x) / x)
+expi: Primitive = make_scipy_primitive("special.expi", lambda ans, x: lambda g: g * np.exp(x) / x)
+dawsn: Primitive = make_scipy_primitive(
+    "special.dawsn", lambda ans, x: lambda g: g * (1.0 - 2 * x * ans)
+)
+erfi: Primitive = make_scipy_primitive(
     "special.erfi", lambda ans, x: lambda g: g * (2 / math.sqrt(math.pi)) * np.exp(x * x)
 )
 
 
-def _part(name: str, k: int, rule: Any) -> Primitive:
-    """One of several values of a function of SciPy's, as an operation."""
+def _make_output_primitive(name: str, k: int, rule: Any) -> Primitive:
+    """Makes a primitive of one of the several outputs of a SciPy function."""
 
     def value(x: Any) -> Any:
-        return library(f"special.{name}")(x)[k]
+        return get_scipy_function(f"special.{name}")(x)[k]
 
     value.__name__ = f"{name}[{k}]"
     made = Primitive(value)
-    made.defgrad(quietly(rule))
+    made.defgrad(make_quiet_rule(rule))
     return made
 
 
@@ -36,16 +42,20 @@ def _sinhc(x: Any) -> Any:
     return np.where(there, np.sinh(x) / np.where(there, x, 1.0), 1.0 + x * x / 6)
 
 
-_si = _part("sici", 0, lambda ans, x: lambda g: g * np.sinc(x / math.pi))
-_ci = _part("sici", 1, lambda ans, x: lambda g: g * np.cos(x) / x)
-_shi = _part("shichi", 0, lambda ans, x: lambda g: g * _sinhc(x))
-_chi = _part("shichi", 1, lambda ans, x: lambda g: g * np.cosh(x) / x)
-_sine = _part("fresnel", 0, lambda ans, x: lambda g: g * np.sin(math.pi / 2 * x * x))
-_cosine = _part("fresnel", 1, lambda ans, x: lambda g: g * np.cos(math.pi / 2 * x * x))
-_ai = _part("airy", 0, lambda ans, x: lambda g: g * _aip(x))
-_aip: Primitive = _part("airy", 1, lambda ans, x: lambda g: g * x * _ai(x))
-_bi = _part("airy", 2, lambda ans, x: lambda g: g * _bip(x))
-_bip: Primitive = _part("airy", 3, lambda ans, x: lambda g: g * x * _bi(x))
+_si = _make_output_primitive("sici", 0, lambda ans, x: lambda g: g * np.sinc(x / math.pi))
+_ci = _make_output_primitive("sici", 1, lambda ans, x: lambda g: g * np.cos(x) / x)
+_shi = _make_output_primitive("shichi", 0, lambda ans, x: lambda g: g * _sinhc(x))
+_chi = _make_output_primitive("shichi", 1, lambda ans, x: lambda g: g * np.cosh(x) / x)
+_fresnel_s = _make_output_primitive(
+    "fresnel", 0, lambda ans, x: lambda g: g * np.sin(math.pi / 2 * x * x)
+)
+_fresnel_c = _make_output_primitive(
+    "fresnel", 1, lambda ans, x: lambda g: g * np.cos(math.pi / 2 * x * x)
+)
+_ai = _make_output_primitive("airy", 0, lambda ans, x: lambda g: g * _aip(x))
+_aip: Primitive = _make_output_primitive("airy", 1, lambda ans, x: lambda g: g * x * _ai(x))
+_bi = _make_output_primitive("airy", 2, lambda ans, x: lambda g: g * _bip(x))
+_bip: Primitive = _make_output_primitive("airy", 3, lambda ans, x: lambda g: g * x * _bi(x))
 
 
 def sici(x: Any) -> tuple[Any, Any]:
@@ -60,7 +70,7 @@ def shichi(x: Any) -> tuple[Any, Any]:
 
 def fresnel(x: Any) -> tuple[Any, Any]:
     """Fresnel's sine and cosine integral, of `sin(π t² / 2)` and `cos(π t² / 2)`."""
-    return _sine(x), _cosine(x)
+    return _fresnel_s(x), _fresnel_c(x)
 
 
 def airy(x: Any) -> tuple[Any, Any, Any, Any]:

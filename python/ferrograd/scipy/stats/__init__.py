@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ferrograd.scipy._computed_by_scipy import rest_of as _rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr as _make_scipy_getattr
 from ferrograd.scipy.stats import (
     beta as beta,
     chi2 as chi2,
@@ -25,14 +25,7 @@ from ferrograd.scipy.stats._families.discrete import (
     geom as geom,
     nbinom as nbinom,
 )
-from ferrograd.scipy.stats._families.line import (
-    cauchy as cauchy,
-    gumbel_l as gumbel_l,
-    gumbel_r as gumbel_r,
-    laplace as laplace,
-    logistic as logistic,
-)
-from ferrograd.scipy.stats._families.more import (
+from ferrograd.scipy.stats._families.further import (
     arcsine as arcsine,
     betaprime as betaprime,
     burr12 as burr12,
@@ -51,7 +44,7 @@ from ferrograd.scipy.stats._families.more import (
     nakagami as nakagami,
     skewnorm as skewnorm,
 )
-from ferrograd.scipy.stats._families.positive import (
+from ferrograd.scipy.stats._families.half_line import (
     expon as expon,
     f as f,
     halfcauchy as halfcauchy,
@@ -64,9 +57,16 @@ from ferrograd.scipy.stats._families.positive import (
     rayleigh as rayleigh,
     weibull_min as weibull_min,
 )
+from ferrograd.scipy.stats._families.real_line import (
+    cauchy as cauchy,
+    gumbel_l as gumbel_l,
+    gumbel_r as gumbel_r,
+    laplace as laplace,
+    logistic as logistic,
+)
 from ferrograd.scipy.stats._families.truncated import truncnorm as truncnorm
 
 
 def __getattr__(name: str) -> Any:
     """A name we do not have is SciPy's own, on arrays."""
-    return _rest_of("stats")(name)
+    return _make_scipy_getattr("stats")(name)

@@ -8,7 +8,7 @@ from typing import Any
 from ferrograd.errors import ArgumentTypeError
 
 
-def parameters(
+def parse_parameters(
     call: str,
     names: Sequence[str],
     others: dict[str, float],

@@ -7,10 +7,10 @@ from types import ModuleType
 from typing import Any
 
 from ferrograd.numpy._tensor_arguments import holds_tensor
-from ferrograd.scipy._computed_by_scipy import library
+from ferrograd.scipy._scipy_primitives import get_scipy_function
 
 #: The differentiable methods of distributions.
-_OWN = {
+_DIFFERENTIABLE_METHODS = {
     "logpdf",
     "pdf",
     "logpmf",
@@ -26,7 +26,7 @@ _OWN = {
 }
 
 
-class Frozen:
+class FrozenDistribution:
     """A distribution with fixed parameters: its methods take only the point.
 
     Other methods are SciPy's, on arrays. Errors: `AttributeError` for such a method if a parameter
@@ -49,22 +49,24 @@ class Frozen:
         """A method that takes only the point."""
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in _OWN and (name in vars(self.dist) or name in vars(type(self.dist))):
+        if name in _DIFFERENTIABLE_METHODS and (
+            name in vars(self.dist) or name in vars(type(self.dist))
+        ):
             method = getattr(self.dist, name)
             return lambda *place: method(*place, *self.args, **self.kwds)
         if holds_tensor([*self.args, *self.kwds.values()]):
             raise AttributeError(f"{self.name} with tensors as parameters has no {name!r}")
-        return getattr(library(f"stats.{self.name}")(*self.args, **self.kwds), name)
+        return getattr(get_scipy_function(f"stats.{self.name}")(*self.args, **self.kwds), name)
 
 
-class _Distribution(ModuleType):
+class _DistributionModule(ModuleType):
     """A module of one distribution that can be called."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Frozen:
+    def __call__(self, *args: Any, **kwargs: Any) -> FrozenDistribution:
         """The distribution with fixed parameters."""
-        return Frozen(self, self.__name__.rsplit(".", 1)[1], args, kwargs)
+        return FrozenDistribution(self, self.__name__.rsplit(".", 1)[1], args, kwargs)
 
 
 def make_callable(module: str) -> None:
     """Lets a module of a distribution be called with its parameters."""
-    sys.modules[module].__class__ = _Distribution
+    sys.modules[module].__class__ = _DistributionModule

@@ -12,7 +12,7 @@ import numpy
 
 import ferrograd.numpy as np
 from ferrograd.extend import defvjp_argnums, primitive
-from ferrograd.scipy._computed_by_scipy import library, quiet
+from ferrograd.scipy._scipy_primitives import get_scipy_function, ignore_float_warnings
 from ferrograd.transforms import make_vjp
 
 
@@ -22,19 +22,19 @@ def quantile(q: Any, *shapes: Any, distribution: Any, draw: Any = None, tail: bo
 
     Derivatives: `1 / f(z)` by `q`, `-∂F/∂shape / f(z)` by a shape. With `tail`, `1 - F` is `q`.
     """
-    theirs = library(f"stats.{distribution.name}")
+    theirs = get_scipy_function(f"stats.{distribution.name}")
     if draw is None:
         return (theirs.isf if tail else theirs.ppf)(q, *shapes)
     size, random_state = draw
     return numpy.asarray(theirs.rvs(*shapes, size=size, random_state=random_state))
 
 
-def _by_all(
+def _quantile_vjp(
     argnums: Any, ans: Any, args: Any, kwargs: dict[str, Any]
 ) -> Callable[[Any], tuple[Any, ...]]:
     own, shapes = kwargs["distribution"], args[1:]
 
-    @quiet
+    @ignore_float_warnings
     def pull(g: Any) -> tuple[Any, ...]:
         sign = -1.0 if kwargs.get("tail") else 1.0
         weight = sign * g / own.pdf(ans, *shapes)
@@ -49,11 +49,13 @@ def _by_all(
             low, high = own.support_of_standard
             end = (ans == low) | (ans == high)
             weight, place = np.where(end, 0.0, weight), np.where(end, own.within, ans)
-            back, _ = make_vjp(lambda *s: own._known(curve, place, list(s)), places)(*shapes)
+            back, _ = make_vjp(lambda *s: own._evaluate_formula(curve, place, list(s)), places)(
+                *shapes
+            )
             slopes.update(zip([k + 1 for k in places], back(-weight), strict=True))
         return tuple(slopes[k] for k in argnums)
 
     return pull
 
 
-defvjp_argnums(quantile, _by_all)
+defvjp_argnums(quantile, _quantile_vjp)

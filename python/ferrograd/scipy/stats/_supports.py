@@ -18,15 +18,15 @@ from ferrograd._core import (
     is_grad_enabled,
     tensor,
 )
-from ferrograd._dispatch.on_arrays import detached
-from ferrograd.scipy._closed_over import fixed
+from ferrograd._dispatch.detach import detach_tensors
+from ferrograd.scipy._conversions import detach
 
 #: An infinite point has the derivatives of this point, unless a formula handles infinity.
-FAR = 1e150
+DEFAULT_REACH = 1e150
 
 
-class _Standard(Function):
-    """`standard` where something is a tensor; a program runs it without Python."""
+class _Standardize(Function):
+    """`standardize` of tensors; a compiled program runs it without Python."""
 
     @staticmethod
     def forward(ctx: FunctionContext, x: Any, loc: Any, scale: Any) -> Tensor:
@@ -46,18 +46,18 @@ class _Standard(Function):
         return slope if by_x else None, -slope if by_loc else None, moved
 
 
-def standard(x: Any, loc: Any, scale: Any) -> Any:
+def standardize(x: Any, loc: Any, scale: Any) -> Any:
     """`(x - loc) / scale`.
 
     Where it is 0, as at the low end of a support, an infinite slope moves nothing by the scale.
     """
     if not any(isinstance(value, Tensor) for value in (x, loc, scale)):
         return (x - loc) / scale
-    return _Standard.apply(x, loc, scale)
+    return _Standardize.apply(x, loc, scale)
 
 
-class _Valued(Function):
-    """One tensor's value with the derivatives of another one; a program runs it without Python."""
+class _ReplaceValue(Function):
+    """`replace_value` of tensors; a compiled program runs it without Python."""
 
     @staticmethod
     def forward(ctx: FunctionContext, found: Tensor, value: Any) -> Tensor:
@@ -68,20 +68,20 @@ class _Valued(Function):
         return g, None
 
 
-def valued(found: Any, value: Any) -> Any:
-    """The value with the derivatives of another result, for limits without a formula."""
-    return _Valued.apply(found, fixed(value)) if isinstance(found, Tensor) else fixed(value)
+def replace_value(found: Any, value: Any) -> Any:
+    """Replaces the value of a result and keeps its derivatives, for limits without a formula."""
+    return _ReplaceValue.apply(found, detach(value)) if isinstance(found, Tensor) else detach(value)
 
 
 def unit_power(scale: Any, power: Any) -> Any:
     """0, with the derivative `-power / scale`, which is that of `power·log z` at `z = 0`."""
-    return power * (np.log(fixed(scale)) - np.log(scale))
+    return power * (np.log(detach(scale)) - np.log(scale))
 
 
 def log1p_square(z: Any) -> Any:
     """`log(1 + z²)`, of any size of `z`."""
     square = z * z
-    if not _is_recording_program() and numpy.all(numpy.isfinite(detached(square))):
+    if not _is_recording_program() and numpy.all(numpy.isfinite(detach_tensors(square))):
         return np.log1p(square)
     big = np.abs(z) > 1e100
     return np.where(
@@ -89,30 +89,30 @@ def log1p_square(z: Any) -> Any:
     )
 
 
-def moves(*values: Any) -> bool:
+def needs_derivative(*values: Any) -> bool:
     """Whether a derivative may be needed."""
     return is_grad_enabled() and any(isinstance(v, Tensor) for v in values)
 
 
-def quotient(x: Any, loc: Any, scale: Any) -> Any:
-    """`standard` where a support has no end at 0."""
+def divide_by_scale(x: Any, loc: Any, scale: Any) -> Any:
+    """`standardize` where a support has no end at 0."""
     return (x - loc) / scale
 
 
-def either(mask: Any, found: Any, outside: Any) -> Any:
-    """The result where the mask is true, elsewhere the constants in the dtype of the result."""
+def select(mask: Any, found: Any, outside: Any) -> Any:
+    """The result where the mask is true, else constants, converted to the dtype of the result."""
     return np.where(mask, found, outside.astype(found.dtype))
 
 
 def all_positive(*shapes: Any) -> Any:
-    """Whether shapes are possible that are to be above 0."""
+    """Whether all shapes are above 0."""
     found: Any = True
     for shape in shapes:
         found = (np.asarray(shape) > 0) & found
     return found
 
 
-class Places:
+class SupportPoints:
     """The points of one call: masks of constants, and the standard variable.
 
     `inside` is the closed support without infinity, `ends` its finite and infinite ends.
@@ -121,7 +121,7 @@ class Places:
     def __init__(self, x: Any, loc: Any, scale: Any, distribution: Any) -> None:
         self._x, self._loc, self._scale = x, loc, scale
         self._within, self._standard = distribution.within, distribution.standard
-        self.z = (fixed(x) - fixed(loc)) / fixed(scale)
+        self.z = (detach(x) - detach(loc)) / detach(scale)
         low, high = distribution.support_of_standard
         infinite = np.isinf(self.z)
         self.ends = (self.z == low, self.z == high)
@@ -131,21 +131,21 @@ class Places:
         self.far = (self.ends[0] | self.ends[1]) & infinite
         self._below = self.z <= low
 
-    def at(self, mask: Any, reach: float = FAR) -> Any:
+    def get_standard(self, mask: Any, reach: float = DEFAULT_REACH) -> Any:
         """The standard variable where the mask is true, elsewhere a constant in the support.
 
         An infinite point is replaced by `reach`.
         """
-        loc, scale = fixed(self._loc), fixed(self._scale)
+        loc, scale = detach(self._loc), detach(self._scale)
         x = np.where(mask, self._x, loc + scale * self._within)
         far = mask & self.far
         if not isinstance(far, Tensor) and not numpy.any(far):
             return self._standard(x, self._loc, self._scale)
         distant = loc + scale * np.where(self.z > 0, reach, -reach)
-        x = valued(np.where(far, self._x, x), np.where(far, distant, fixed(x)))
+        x = replace_value(np.where(far, self._x, x), np.where(far, distant, detach(x)))
         return self._standard(x, self._loc, self._scale)
 
-    def outside(self, below: float, above: float) -> Any:
+    def get_outside_limits(self, below: float, above: float) -> Any:
         """The limits below and above the support, NaN for NaN."""
         limits = np.where(self._below, below, above)
         return np.where(np.isnan(self.z), numpy.nan, limits)

@@ -1,17 +1,17 @@
 """The beta distribution."""
 
-from ferrograd.scipy._computed_by_scipy import rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr
 from ferrograd.scipy.special import (
     betainc as _betainc,
     betaln as _betaln,
 )
-from ferrograd.scipy.stats._continuous import Continuous as _Continuous
+from ferrograd.scipy.stats._continuous import ContinuousDistribution as _ContinuousDistribution
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
 
-__getattr__ = rest_of("stats.beta")
+__getattr__ = make_scipy_getattr("stats.beta")
 _make_callable(__name__)
 
-_own = _Continuous(
+_distribution = _ContinuousDistribution(
     "beta",
     "a b",
     lambda z, a, b: 0.0 * z - _betaln(a, b),
@@ -22,5 +22,5 @@ _own = _Continuous(
     low_power=lambda a, b: a - 1.0,
     high_power=lambda a, b: b - 1.0,
 )
-logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
-interval = _own.interval
+logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _distribution.get_methods()
+interval = _distribution.interval

@@ -3,11 +3,11 @@
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd.scipy._computed_by_scipy import rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr
 from ferrograd.scipy.special import gammaln, xlogy
 from ferrograd.scipy.stats._frozen import make_callable
 
-__getattr__ = rest_of("stats.dirichlet")
+__getattr__ = make_scipy_getattr("stats.dirichlet")
 make_callable(__name__)
 
 

@@ -7,18 +7,18 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.hips.tracer import getval, isbox
-from ferrograd.scipy._closed_over import floats
-from ferrograd.scipy._computed_by_scipy import rest_of
+from ferrograd.scipy._conversions import as_floats
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr
 from ferrograd.scipy.stats._frozen import make_callable
 
-__getattr__ = rest_of("stats.multivariate_normal")
+__getattr__ = make_scipy_getattr("stats.multivariate_normal")
 make_callable(__name__)
 
 
-def _full(mean: Any, cov: Any) -> tuple[Any, Any]:
+def _expand_parameters(mean: Any, cov: Any) -> tuple[Any, Any]:
     """Mean and covariance as a vector and a matrix."""
-    cov = floats(cov)
-    mean = None if mean is None else floats(mean)
+    cov = as_floats(cov)
+    mean = None if mean is None else as_floats(mean)
     size = max(
         np.shape(mean)[-1] if mean is not None and np.ndim(mean) else 1,
         np.shape(cov)[-1] if np.ndim(cov) else 1,
@@ -34,14 +34,14 @@ def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = Fals
     With `allow_singular`, the density in the space that the covariance spans, -∞ outside, and no
     derivative by the covariance.
     """
-    mean, cov = _full(mean, cov)
+    mean, cov = _expand_parameters(mean, cov)
     size = np.shape(cov)[-1]
-    centred = floats(x) - mean
+    centred = as_floats(x) - mean
     if np.ndim(centred) == 0 or np.shape(centred)[-1] != size:
         centred = np.reshape(centred, (*np.shape(centred), 1))
     rows = np.reshape(centred, (-1, size))
     if allow_singular:
-        found = _in_span(rows, cov)
+        found = _singular_logpdf(rows, cov)
     else:
         solved = np.linalg.solve(cov, rows.T).T
         log_det = np.linalg.slogdet(cov)[1]
@@ -49,7 +49,7 @@ def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = Fals
     return np.reshape(found, np.shape(centred)[:-1])[()]
 
 
-def _in_span(rows: Any, cov: Any) -> Any:
+def _singular_logpdf(rows: Any, cov: Any) -> Any:
     """The density in the span of the eigenvectors of the covariance with nonzero eigenvalues."""
     if isbox(cov):
         raise NotDifferentiableError(
@@ -73,5 +73,5 @@ def pdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: bool = False) 
 
 def entropy(mean: Any = None, cov: Any = 1.0) -> Any:
     """The differential entropy."""
-    _, cov = _full(mean, cov)
+    _, cov = _expand_parameters(mean, cov)
     return (np.shape(cov)[-1] * (1.0 + np.log(2 * np.pi)) + np.linalg.slogdet(cov)[1]) / 2

@@ -3,19 +3,19 @@
 from math import pi as _pi
 from typing import Any as _Any
 
-import ferrograd.numpy as _face
-from ferrograd.scipy._computed_by_scipy import rest_of
+import ferrograd.numpy as _ferrograd_numpy
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr
 from ferrograd.scipy.special import gammaln as _gammaln, stdtr as _stdtr
-from ferrograd.scipy.stats._continuous import Continuous as _Continuous
+from ferrograd.scipy.stats._continuous import ContinuousDistribution as _ContinuousDistribution
 from ferrograd.scipy.stats._frozen import make_callable as _make_callable
 from ferrograd.scipy.stats._supports import log1p_square as _log1p_square
 
-_np: _Any = _face
+_np: _Any = _ferrograd_numpy
 
-__getattr__ = rest_of("stats.t")
+__getattr__ = make_scipy_getattr("stats.t")
 _make_callable(__name__)
 
-_own = _Continuous(
+_distribution = _ContinuousDistribution(
     "t",
     "df",
     lambda z, df: (
@@ -27,5 +27,5 @@ _own = _Continuous(
     lambda z, df: _stdtr(df, z),
     sf=lambda z, df: _stdtr(df, -z),
 )
-logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _own.methods()
-interval = _own.interval
+logpdf, pdf, cdf, logcdf, sf, logsf, ppf, isf, rvs = _distribution.get_methods()
+interval = _distribution.interval

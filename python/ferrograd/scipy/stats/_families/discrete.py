@@ -4,19 +4,19 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd.scipy.special import betainc, gammainc, gammaincc, gammaln
-from ferrograd.scipy.stats._discrete import Discrete
+from ferrograd.scipy.stats._discrete import DiscreteDistribution
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 
-def _choose(n: Any, k: Any) -> Any:
+def _log_binom(n: Any, k: Any) -> Any:
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 #: 1 with the probability `p`, else 0.
-bernoulli = Discrete(
+bernoulli = DiscreteDistribution(
     "bernoulli",
     "p",
     lambda k, p: 0.0,
@@ -29,10 +29,10 @@ bernoulli = Discrete(
 )
 
 #: The number of successes among `n` trials.
-binom = Discrete(
+binom = DiscreteDistribution(
     "binom",
     "n p",
-    lambda k, n, p: _choose(n, k),
+    lambda k, n, p: _log_binom(n, k),
     lambda k, n, p: (k, n - k),
     lambda k, n, p: betainc(n - k, k + 1.0, 1.0 - p),
     lambda k, n, p: betainc(k + 1.0, n - k, p),
@@ -56,7 +56,7 @@ def _geom_cdf(k: Any, p: Any) -> Any:
 
 
 #: The number of trials up to the first success.
-geom = Discrete(
+geom = DiscreteDistribution(
     "geom",
     "p",
     lambda k, p: 0.0,
@@ -70,7 +70,7 @@ geom = Discrete(
 )
 
 #: The number of failures before the `n`-th success.
-nbinom = Discrete(
+nbinom = DiscreteDistribution(
     "nbinom",
     "n p",
     lambda k, n, p: gammaln(k + n) - gammaln(k + 1.0) - gammaln(n),
@@ -83,7 +83,7 @@ nbinom = Discrete(
 )
 
 #: The number of events of which `mu` happen in the mean.
-poisson = Discrete(
+poisson = DiscreteDistribution(
     "poisson",
     "mu",
     lambda k, mu: -mu - gammaln(k + 1.0),

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd.errors import DTypeError
 from ferrograd.extend import Primitive, defvjp
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 
-def library(path: str) -> Any:
-    """A function of SciPy's, `special.i0`."""
+def get_scipy_function(path: str) -> Any:
+    """The SciPy function with this path, such as `special.i0`."""
     module, name = path.rsplit(".", 1)
     try:
         home = import_module(f"scipy.{module}")
@@ -30,58 +30,60 @@ def library(path: str) -> Any:
     return getattr(home, name)
 
 
-def rest_of(path: str) -> Callable[[str], Any]:
-    """`__getattr__` of a module: names that ferrograd does not have are SciPy's own, on arrays."""
+def make_scipy_getattr(path: str) -> Callable[[str], Any]:
+    """Makes the `__getattr__` of a module: other names are SciPy's functions, on arrays."""
 
-    def find(name: str) -> Any:
+    def get_attribute(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module 'ferrograd.scipy.{path}' has no attribute {name!r}")
-        home = library(path) if "." in path else import_module(f"scipy.{path}")
+        home = get_scipy_function(path) if "." in path else import_module(f"scipy.{path}")
         return getattr(home, name)
 
-    return find
+    return get_attribute
 
 
-def of_scipy(path: str, *rules: Any, real: bool = False) -> Primitive:
-    """A SciPy function with one derivative rule for each argument.
+def make_scipy_primitive(path: str, *rules: Any, real: bool = False) -> Primitive:
+    """Makes a SciPy function differentiable; there is one derivative rule for each argument.
 
     None means that no formula is known; such a gradient is refused. With `real` the rules hold for
     real numbers only, and complex arguments that require grad are refused.
     """
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        return library(path)(*args, **kwargs)
+        return get_scipy_function(path)(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = path.rsplit(".", 1)[1]
     function.__doc__ = f"`scipy.{path}`, differentiable."
-    made = _OfReals(function) if real else Primitive(function)
+    made = _RealPrimitive(function) if real else Primitive(function)
     known = [k for k, rule in enumerate(rules) if rule is not None]
-    defvjp(made, *(quietly(rules[k]) for k in known), argnums=known)
+    defvjp(made, *(make_quiet_rule(rules[k]) for k in known), argnums=known)
     return made
 
 
-def quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function without NumPy's warnings of infinities and NaN."""
+def ignore_float_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wraps a function so that NumPy does not warn of infinities and NaN."""
     made: Callable[..., Any] = numpy.errstate(divide="ignore", invalid="ignore", over="ignore")(
         function
     )
     return made
 
 
-def quietly(rule: Any) -> Any:
-    """A rule without floating-point warnings, like SciPy's functions.
+def make_quiet_rule(rule: Any) -> Any:
+    """Wraps a derivative rule so that it does not warn, like SciPy's functions.
 
     If the function is NaN, its derivative is NaN, too, unless its incoming gradient is 0.
     """
 
-    def of_call(ans: Any, *args: Any, **kwargs: Any) -> Any:
+    def quiet_rule(ans: Any, *args: Any, **kwargs: Any) -> Any:
         pull = rule(ans, *args, **kwargs)
-        return quiet(lambda g: pull(np.where(np.isnan(ans) & (g != 0), numpy.nan, g)))
+        return ignore_float_warnings(
+            lambda g: pull(np.where(np.isnan(ans) & (g != 0), numpy.nan, g))
+        )
 
-    return of_call
+    return quiet_rule
 
 
-class _OfReals(Primitive):
+class _RealPrimitive(Primitive):
     """A SciPy function with rules for real numbers only."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -14,26 +14,26 @@ from ferrograd.numpy._tensor_arguments import tensor_of
 _conv2d: Any = _core._namespaces["nn.functional"]["conv2d"]
 
 
-def correlated(x: Any, kernel: Any) -> Any:
+def correlate_valid(x: Any, kernel: Any) -> Any:
     """`Σ_j x[..., i + j] kernel[j]` over the last axes, for all positions inside `x`.
 
     The kernel has only the convolved axes, one or more; `x` has further axes before them.
     """
     count = np.ndim(kernel)
-    if count == 2 and _floats(x) and _floats(kernel):
-        return _plane(x, kernel)
+    if count == 2 and _is_float_array(x) and _is_float_array(kernel):
+        return _correlate_by_conv2d(x, kernel)
     axes = tuple(range(np.ndim(x) - count, np.ndim(x)))
     windows = numpy.lib.stride_tricks.sliding_window_view(x, np.shape(kernel), axis=axes)
     inner = list(range(np.ndim(x), np.ndim(x) + count))
     return np.tensordot(windows, kernel, axes=(inner, list(range(count))))
 
 
-def _floats(value: Any) -> bool:
+def _is_float_array(value: Any) -> bool:
     return value.dtype in (numpy.float64, numpy.float32)
 
 
-def _plane(x: Any, kernel: Any) -> Any:
-    """By the kernel of convolution layers, which makes no copies of windows."""
+def _correlate_by_conv2d(x: Any, kernel: Any) -> Any:
+    """Uses the kernel of convolution layers, which does not copy windows."""
     shape = np.shape(x)
     dtype = numpy.result_type(x.dtype, kernel.dtype)
     images = tensor_of(x).astype(dtype, copy=False).reshape((-1, 1, *shape[-2:]))

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ferrograd._dispatch import function_table
-from ferrograd.scipy._computed_by_scipy import rest_of
+from ferrograd.scipy._scipy_primitives import make_scipy_getattr
 
 
-def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _wrap_i0(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def call(x: Any) -> Any:
         # NumPy's function is not a ufunc: it keeps half precision.
         return i0(x).astype(x.dtype) if x.dtype == "float16" else i0(x)
@@ -20,8 +20,8 @@ def _of_numpy(i0: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return call
 
 
-def registered(names: Mapping[str, Any]) -> Callable[[str], Any]:
-    """Registers the functions among `names`; returns the look-up of SciPy's other functions."""
-    function_table.register(_of_numpy(names["i0"]), "i0")
+def register_functions(names: Mapping[str, Any]) -> Callable[[str], Any]:
+    """Registers the functions among `names`; returns a `__getattr__` for SciPy's others."""
+    function_table.register(_wrap_i0(names["i0"]), "i0")
     function_table.register_module("scipy.special", names)
-    return rest_of("special")
+    return make_scipy_getattr("special")

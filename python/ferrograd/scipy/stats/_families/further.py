@@ -3,10 +3,10 @@
 from math import inf, log, pi, sqrt
 from typing import Any
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd.extend import defvjp, primitive
-from ferrograd.scipy._closed_over import fixed
-from ferrograd.scipy._computed_by_scipy import library, quietly
+from ferrograd.scipy._conversions import detach
+from ferrograd.scipy._scipy_primitives import get_scipy_function, make_quiet_rule
 from ferrograd.scipy.special import (
     betainc,
     betaln,
@@ -20,16 +20,16 @@ from ferrograd.scipy.special import (
     ndtri,
     xlog1py,
 )
-from ferrograd.scipy.stats._continuous import Continuous
+from ferrograd.scipy.stats._continuous import ContinuousDistribution
 from ferrograd.scipy.stats._supports import log1p_square
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 _HALF_LOG_2PI = log(2 * pi) / 2
 _ROOT_2 = sqrt(2.0)
 
 #: The length of a vector of `df` standard normals.
-chi = Continuous(
+chi = ContinuousDistribution(
     "chi",
     "df",
     lambda z, df: -z * z / 2 - (df / 2.0 - 1.0) * log(2) - gammaln(df / 2.0),
@@ -41,7 +41,7 @@ chi = Continuous(
 )
 
 #: The root of a gamma variable with the mean 1.
-nakagami = Continuous(
+nakagami = ContinuousDistribution(
     "nakagami",
     "nu",
     lambda z, nu: log(2) + nu * np.log(nu) - gammaln(nu) - nu * z * z,
@@ -58,7 +58,7 @@ def _betaprime_logpdf(z: Any, a: Any, b: Any) -> Any:
 
 
 #: The odds of a beta variable.
-betaprime = Continuous(
+betaprime = ContinuousDistribution(
     "betaprime",
     "a b",
     _betaprime_logpdf,
@@ -71,19 +71,19 @@ betaprime = Continuous(
 
 def _log1p_power(z: Any, c: Any) -> Any:
     """`log(1 + z**c)`, of any size of `z`."""
-    far = fixed(z) > 1.0
+    far = detach(z) > 1.0
     near, large = np.where(far, 1.0, z), np.where(far, z, 1.0)
     return np.where(far, c * np.log(large) + np.log1p(large**-c), np.log1p(near**c))
 
 
 def _fisk_cdf(z: Any, c: Any) -> Any:
-    far = fixed(z) > 1.0
+    far = detach(z) > 1.0
     near, large = np.where(far, 1.0, z), np.where(far, z, 1.0)
     return np.where(far, 1.0 / (1.0 + large**-c), near**c / (1.0 + near**c))
 
 
 #: `sf` is `1 / (1 + z**c)`: the exponential of a logistic variable.
-fisk = Continuous(
+fisk = ContinuousDistribution(
     "fisk",
     "c",
     lambda z, c: np.log(c) - 2.0 * _log1p_power(z, c),
@@ -97,29 +97,29 @@ fisk = Continuous(
 )
 
 
-def _burr12_place(t: Any, c: Any, d: Any) -> Any:
+def _burr12_quantile(t: Any, c: Any, d: Any) -> Any:
     """The point where `sf` is `exp(-t)`; at the low end it does not depend on the shapes."""
-    begins = fixed(t) == 0
+    begins = detach(t) == 0
     inner = np.where(begins, 1.0, d)
     return np.expm1(t / inner) ** (1.0 / c) / np.where(begins, d ** (1.0 / c), 1.0)
 
 
 #: `sf` is `(1 + z**c)**-d`.
-burr12 = Continuous(
+burr12 = ContinuousDistribution(
     "burr12",
     "c d",
     lambda z, c, d: np.log(c) + np.log(d) - (d + 1.0) * _log1p_power(z, c),
     lambda z, c, d: -np.expm1(-d * _log1p_power(z, c)),
     sf=lambda z, c, d: np.exp(-d * _log1p_power(z, c)),
     logsf=lambda z, c, d: -d * _log1p_power(z, c),
-    ppf=lambda q, c, d: _burr12_place(-np.log1p(-q), c, d),
-    isf=lambda q, c, d: _burr12_place(-np.log(q), c, d),
+    ppf=lambda q, c, d: _burr12_quantile(-np.log1p(-q), c, d),
+    isf=lambda q, c, d: _burr12_quantile(-np.log(q), c, d),
     low=0.0,
     low_power=lambda c, d: c - 1.0,
 )
 
 #: `sf` is `exp(-c (exp(z) - 1))`.
-gompertz = Continuous(
+gompertz = ContinuousDistribution(
     "gompertz",
     "c",
     lambda z, c: np.log(c) + z - c * np.expm1(z),
@@ -132,7 +132,7 @@ gompertz = Continuous(
 )
 
 #: The absolute value of a logistic variable.
-halflogistic = Continuous(
+halflogistic = ContinuousDistribution(
     "halflogistic",
     "",
     lambda z: log(2) - z - 2.0 * np.log1p(np.exp(-z)),
@@ -144,7 +144,7 @@ halflogistic = Continuous(
 )
 
 #: The first passage of a drifting walk, with the mean `mu`.
-invgauss = Continuous(
+invgauss = ContinuousDistribution(
     "invgauss",
     "mu",
     lambda z, mu: -_HALF_LOG_2PI - 1.5 * np.log(z) - (z / mu - 1.0) ** 2 / (2.0 * z),
@@ -161,7 +161,7 @@ invgauss = Continuous(
 )
 
 #: One over the square of a standard normal.
-levy = Continuous(
+levy = ContinuousDistribution(
     "levy",
     "",
     lambda z: -_HALF_LOG_2PI - 1.5 * np.log(z) - 0.5 / z,
@@ -172,37 +172,37 @@ levy = Continuous(
 )
 
 
-def _log_of_rest(t: Any) -> Any:
+def _log1mexp(t: Any) -> Any:
     """`log(1 - exp(-t))`, exact for small and for large `t`."""
-    near = fixed(t) < log(2)
+    near = detach(t) < log(2)
     few = np.log(-np.expm1(-np.where(near, t, 1.0)))
     return np.where(near, few, np.log1p(-np.exp(-np.where(near, 1.0, t))))
 
 
-def _invweibull_place(begins: Any, chance: Any, level: Any, c: Any) -> Any:
+def _invweibull_quantile(begins: Any, chance: Any, level: Any, c: Any) -> Any:
     """`(-log(chance))**(-1 / c)`; from the low end it rises as steeply as a root."""
     return np.where(begins, np.sqrt(np.where(begins, chance, 1.0)), (0.0 - level) ** (-1.0 / c))
 
 
 def _invweibull_ppf(q: Any, c: Any) -> Any:
-    begins = fixed(q) == 0
-    return _invweibull_place(begins, q, np.log(np.where(begins, 0.5, q)), c)
+    begins = detach(q) == 0
+    return _invweibull_quantile(begins, q, np.log(np.where(begins, 0.5, q)), c)
 
 
 def _invweibull_isf(q: Any, c: Any) -> Any:
-    begins = fixed(q) == 1
-    return _invweibull_place(begins, 1.0 - q, np.log1p(-np.where(begins, 0.5, q)), c)
+    begins = detach(q) == 1
+    return _invweibull_quantile(begins, 1.0 - q, np.log1p(-np.where(begins, 0.5, q)), c)
 
 
 #: The distribution function `exp(-z**-c)`.
-invweibull = Continuous(
+invweibull = ContinuousDistribution(
     "invweibull",
     "c",
     lambda z, c: np.log(c) - (c + 1.0) * np.log(z) - z**-c,
     lambda z, c: np.exp(-(z**-c)),
     sf=lambda z, c: -np.expm1(-(z**-c)),
     logcdf=lambda z, c: -(z**-c),
-    logsf=lambda z, c: _log_of_rest(z**-c),
+    logsf=lambda z, c: _log1mexp(z**-c),
     ppf=_invweibull_ppf,
     isf=_invweibull_isf,
     low=0.0,
@@ -210,24 +210,24 @@ invweibull = Continuous(
 )
 
 
-def _gengamma(lower: Any, upper: Any, at_zero: float) -> Any:
+def _make_gengamma_cdf(lower: Any, upper: Any, at_zero: float) -> Any:
     """A curve of `z**c`, which falls where `c` is negative, and is flat where that is huge."""
 
-    def curve(z: Any, a: Any, c: Any) -> Any:
-        rises = fixed(c) > 0
-        flat = fixed(z) ** fixed(c) > 1e200
+    def cdf(z: Any, a: Any, c: Any) -> Any:
+        rises = detach(c) > 0
+        flat = detach(z) ** detach(c) > 1e200
         power = np.where(flat, 1.0, z) ** c
         found = np.where(rises, lower(a, power), upper(a, power))
         return np.where(flat, np.where(rises, 1.0 - at_zero, at_zero), found)
 
-    return curve
+    return cdf
 
 
 def _gengamma_logpdf(z: Any, a: Any, c: Any) -> Any:
     """The logarithm of the density, for positive `c` without its power of `z`."""
-    falls, begins = fixed(c) < 0, fixed(z) == 0
+    falls, begins = detach(c) < 0, detach(z) == 0
     # Beside a power of `z`, which is steeper, that of the exponent has no part in a slope at 0.
-    lost = begins & (falls | ((fixed(c) < 1) & (fixed(a * c) != 1)))
+    lost = begins & (falls | ((detach(c) < 1) & (detach(a * c) != 1)))
     inner = np.where(lost, 1.0, z)
     power = np.where(falls, a * c - 1.0, 0.0) * np.log(np.where(falls, inner, 1.0))
     found = np.log(np.abs(c)) + power - np.where(lost, 0.0, inner**c) - gammaln(a)
@@ -235,20 +235,20 @@ def _gengamma_logpdf(z: Any, a: Any, c: Any) -> Any:
 
 
 #: A gamma variable to the power `1 / c`.
-gengamma = Continuous(
+gengamma = ContinuousDistribution(
     "gengamma",
     "a c",
     _gengamma_logpdf,
-    _gengamma(gammainc, gammaincc, 0.0),
-    sf=_gengamma(gammaincc, gammainc, 1.0),
+    _make_gengamma_cdf(gammainc, gammaincc, 0.0),
+    sf=_make_gengamma_cdf(gammaincc, gammainc, 1.0),
     low=0.0,
-    low_power=lambda a, c: np.where(fixed(c) > 0, a * c - 1.0, 0.0),
+    low_power=lambda a, c: np.where(detach(c) > 0, a * c - 1.0, 0.0),
     steep=lambda a, c: ((a < 1) & (c > 1)) | ((a > 1) & (c > 0) & (c < 1)),
     valid=lambda a, c: (np.asarray(a) > 0) & (np.asarray(c) != 0),
 )
 
 #: The density `1 / (π cosh z)`.
-hypsecant = Continuous(
+hypsecant = ContinuousDistribution(
     "hypsecant",
     "",
     lambda z: log(2 / pi) - np.logaddexp(z, -z),
@@ -259,7 +259,7 @@ hypsecant = Continuous(
 )
 
 #: Minus the logarithm of the square of a standard normal.
-moyal = Continuous(
+moyal = ContinuousDistribution(
     "moyal",
     "",
     lambda z: -(z + np.exp(-z)) / 2 - _HALF_LOG_2PI,
@@ -268,19 +268,21 @@ moyal = Continuous(
 )
 
 
-def _johnson(z: Any, a: Any, b: Any) -> Any:
+def _johnsonsu_transform(z: Any, a: Any, b: Any) -> Any:
     return a + b * np.arcsinh(z)
 
 
 #: `sinh` of a normal.
-johnsonsu = Continuous(
+johnsonsu = ContinuousDistribution(
     "johnsonsu",
     "a b",
-    lambda z, a, b: np.log(b) - log1p_square(z) / 2 - _johnson(z, a, b) ** 2 / 2 - _HALF_LOG_2PI,
-    lambda z, a, b: ndtr(_johnson(z, a, b)),
-    sf=lambda z, a, b: ndtr(-_johnson(z, a, b)),
-    logcdf=lambda z, a, b: log_ndtr(_johnson(z, a, b)),
-    logsf=lambda z, a, b: log_ndtr(-_johnson(z, a, b)),
+    lambda z, a, b: (
+        np.log(b) - log1p_square(z) / 2 - _johnsonsu_transform(z, a, b) ** 2 / 2 - _HALF_LOG_2PI
+    ),
+    lambda z, a, b: ndtr(_johnsonsu_transform(z, a, b)),
+    sf=lambda z, a, b: ndtr(-_johnsonsu_transform(z, a, b)),
+    logcdf=lambda z, a, b: log_ndtr(_johnsonsu_transform(z, a, b)),
+    logsf=lambda z, a, b: log_ndtr(-_johnsonsu_transform(z, a, b)),
     ppf=lambda q, a, b: np.sinh((ndtri(q) - a) / b),
     isf=lambda q, a, b: np.sinh((-ndtri(q) - a) / b),
     valid=lambda a, b: (np.asarray(b) > 0) & (np.asarray(a) == np.asarray(a)),
@@ -288,29 +290,33 @@ johnsonsu = Continuous(
 
 
 @primitive
-def _skewed(z: Any, a: Any) -> Any:
+def _skewnorm_cdf(z: Any, a: Any) -> Any:
     """The distribution function of `skewnorm`, which SciPy computes where Owen's `T` cancels."""
-    return library("stats.skewnorm").cdf(z, a)
+    return get_scipy_function("stats.skewnorm").cdf(z, a)
 
 
 defvjp(
-    _skewed,
-    quietly(lambda ans, z, a: lambda g: g * 2.0 * np.exp(-z * z / 2 - _HALF_LOG_2PI) * ndtr(a * z)),
-    quietly(lambda ans, z, a: lambda g: -g * np.exp(-z * z * (1 + a * a) / 2) / (pi * (1 + a * a))),
+    _skewnorm_cdf,
+    make_quiet_rule(
+        lambda ans, z, a: lambda g: g * 2.0 * np.exp(-z * z / 2 - _HALF_LOG_2PI) * ndtr(a * z)
+    ),
+    make_quiet_rule(
+        lambda ans, z, a: lambda g: -g * np.exp(-z * z * (1 + a * a) / 2) / (pi * (1 + a * a))
+    ),
 )
 
 #: The density `2 pdf(z) cdf(a z)` of a normal.
-skewnorm = Continuous(
+skewnorm = ContinuousDistribution(
     "skewnorm",
     "a",
     lambda z, a: log(2) - z * z / 2 - _HALF_LOG_2PI + log_ndtr(a * z),
-    _skewed,
-    sf=lambda z, a: _skewed(-z, -a),
+    _skewnorm_cdf,
+    sf=lambda z, a: _skewnorm_cdf(-z, -a),
     valid=lambda a: np.asarray(a) == np.asarray(a),
 )
 
 #: The power `c` of a logistic distribution function.
-genlogistic = Continuous(
+genlogistic = ContinuousDistribution(
     "genlogistic",
     "c",
     lambda z, c: np.log(c) - z - (c + 1.0) * np.logaddexp(0.0, -z),
@@ -322,29 +328,29 @@ genlogistic = Continuous(
 )
 
 
-def _angle_share(z: Any) -> Any:
+def _arcsine_cdf(z: Any) -> Any:
     """`2 / π arcsin(√z)`, by the nearer end."""
-    low = fixed(z) < 0.5
+    low = detach(z) < 0.5
     near, far = np.where(low, z, 0.25), np.where(low, 0.25, 1.0 - z)
     share = 2 / pi * np.arcsin(np.sqrt(near))
     return np.where(low, share, 1.0 - 2 / pi * np.arcsin(np.sqrt(far)))
 
 
-def _squared_sine(share: Any, rest: Any) -> Any:
+def _arcsine_quantile(share: Any, rest: Any) -> Any:
     """`sin(π / 2 share)²`, by the smaller of two shares whose sum is 1."""
-    low = fixed(share) < 0.5
+    low = detach(share) < 0.5
     return np.where(low, np.sin(pi / 2 * share) ** 2, 1.0 - np.sin(pi / 2 * rest) ** 2)
 
 
 #: The sine of a uniform angle, from 0 to 1.
-arcsine = Continuous(
+arcsine = ContinuousDistribution(
     "arcsine",
     "",
     lambda z: -log(pi) + 0.0 * z,
-    _angle_share,
-    sf=lambda z: _angle_share(1.0 - z),
-    ppf=lambda q: _squared_sine(q, 1.0 - q),
-    isf=lambda q: _squared_sine(1.0 - q, q),
+    _arcsine_cdf,
+    sf=lambda z: _arcsine_cdf(1.0 - z),
+    ppf=lambda q: _arcsine_quantile(q, 1.0 - q),
+    isf=lambda q: _arcsine_quantile(1.0 - q, q),
     low=0.0,
     high=1.0,
     low_power=lambda: -0.5,

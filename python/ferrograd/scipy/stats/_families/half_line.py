@@ -3,8 +3,8 @@
 from math import inf, log, pi, sqrt
 from typing import Any
 
-import ferrograd.numpy as _face
-from ferrograd.scipy._closed_over import fixed
+import ferrograd.numpy as _ferrograd_numpy
+from ferrograd.scipy._conversions import detach
 from ferrograd.scipy.special import (
     betainc,
     betaln,
@@ -17,16 +17,16 @@ from ferrograd.scipy.special import (
     ndtri,
     xlog1py,
 )
-from ferrograd.scipy.stats._continuous import Continuous
-from ferrograd.scipy.stats._supports import log1p_square, standard
+from ferrograd.scipy.stats._continuous import ContinuousDistribution
+from ferrograd.scipy.stats._supports import log1p_square, standardize
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 _HALF_LOG_2PI = log(2 * pi) / 2
 _ROOT_2 = sqrt(2.0)
 
 #: The density `exp(-z)`.
-expon = Continuous(
+expon = ContinuousDistribution(
     "expon",
     "",
     lambda z: -z,
@@ -39,7 +39,7 @@ expon = Continuous(
 )
 
 #: The absolute value of a standard normal.
-halfnorm = Continuous(
+halfnorm = ContinuousDistribution(
     "halfnorm",
     "",
     lambda z: -z * z / 2 + log(2) - _HALF_LOG_2PI,
@@ -72,7 +72,7 @@ def _halfcauchy_ppf(q: Any) -> Any:
 
 
 #: The absolute value of a standard Cauchy.
-halfcauchy = Continuous(
+halfcauchy = ContinuousDistribution(
     "halfcauchy",
     "",
     lambda z: -log1p_square(z) + log(2 / pi),
@@ -84,7 +84,7 @@ halfcauchy = Continuous(
 )
 
 #: The length of a vector of two standard normals.
-rayleigh = Continuous(
+rayleigh = ContinuousDistribution(
     "rayleigh",
     "",
     lambda z: -z * z / 2,
@@ -98,7 +98,7 @@ rayleigh = Continuous(
 )
 
 #: The length of a vector of three standard normals.
-maxwell = Continuous(
+maxwell = ContinuousDistribution(
     "maxwell",
     "",
     lambda z: -z * z / 2 + log(2) - _HALF_LOG_2PI,
@@ -123,7 +123,7 @@ def _lognorm_ppf(q: Any, s: Any, above: Any = None) -> Any:
 
 
 #: `exp` of a normal of the width `s`.
-lognorm = Continuous(
+lognorm = ContinuousDistribution(
     "lognorm",
     "s",
     _lognorm_logpdf,
@@ -138,18 +138,18 @@ lognorm = Continuous(
 )
 
 
-def _power(z: Any, c: Any) -> Any:
+def _bounded_power(z: Any, c: Any) -> Any:
     """`z**c`, bounded: the exponential of minus it is 0 there, with all derivatives."""
-    return np.minimum(z, 800.0 ** (1.0 / fixed(c))) ** c
+    return np.minimum(z, 800.0 ** (1.0 / detach(c))) ** c
 
 
 #: `sf` is `exp(-z**c)`.
-weibull_min = Continuous(
+weibull_min = ContinuousDistribution(
     "weibull_min",
     "c",
     lambda z, c: np.log(c) - z**c,
-    lambda z, c: -np.expm1(-_power(z, c)),
-    sf=lambda z, c: np.exp(-_power(z, c)),
+    lambda z, c: -np.expm1(-_bounded_power(z, c)),
+    sf=lambda z, c: np.exp(-_bounded_power(z, c)),
     logsf=lambda z, c: -(z**c),
     ppf=lambda q, c: (-np.log1p(-q)) ** (1.0 / c),
     isf=lambda q, c: (-np.log(q)) ** (1.0 / c),
@@ -158,7 +158,7 @@ weibull_min = Continuous(
 )
 
 #: `sf` is `z**-b` from 1 on.
-pareto = Continuous(
+pareto = ContinuousDistribution(
     "pareto",
     "b",
     lambda z, b: np.log(b) - (b + 1.0) * np.log(z),
@@ -172,7 +172,7 @@ pareto = Continuous(
 )
 
 #: `sf` is `(1 + z)**-c`.
-lomax = Continuous(
+lomax = ContinuousDistribution(
     "lomax",
     "c",
     lambda z, c: np.log(c) - (c + 1.0) * np.log1p(z),
@@ -186,7 +186,7 @@ lomax = Continuous(
 
 
 #: One over a gamma variable.
-invgamma = Continuous(
+invgamma = ContinuousDistribution(
     "invgamma",
     "a",
     lambda z, a: -(a + 1.0) * np.log(z) - gammaln(a) - 1.0 / z,
@@ -204,17 +204,17 @@ def _f_logpdf(z: Any, dfn: Any, dfd: Any) -> Any:
 
 
 def _f_cdf(z: Any, dfn: Any, dfd: Any) -> Any:
-    ratio = standard(z, 0.0, dfd / dfn)
+    ratio = standardize(z, 0.0, dfd / dfn)
     return betainc(dfn / 2.0, dfd / 2.0, -np.expm1(-np.log1p(ratio)))
 
 
 def _f_sf(z: Any, dfn: Any, dfd: Any) -> Any:
-    ratio = standard(z, 0.0, dfd / dfn)
+    ratio = standardize(z, 0.0, dfd / dfn)
     return betainc(dfd / 2.0, dfn / 2.0, 1.0 / (1.0 + ratio))
 
 
 #: The quotient of two mean squares.
-f = Continuous(
+f = ContinuousDistribution(
     "f",
     "dfn dfd",
     _f_logpdf,

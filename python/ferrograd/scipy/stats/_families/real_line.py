@@ -3,12 +3,12 @@
 from math import inf, log, pi
 from typing import Any
 
-import ferrograd.numpy as _face
+import ferrograd.numpy as _ferrograd_numpy
 from ferrograd.scipy.special import expit, log_expit, logit
-from ferrograd.scipy.stats._continuous import Continuous
+from ferrograd.scipy.stats._continuous import ContinuousDistribution
 from ferrograd.scipy.stats._supports import log1p_square
 
-np: Any = _face
+np: Any = _ferrograd_numpy
 
 
 def _laplace_cdf(z: Any) -> Any:
@@ -30,7 +30,7 @@ def _laplace_ppf(q: Any) -> Any:
 
 
 #: The density `exp(-|z|) / 2`.
-laplace = Continuous(
+laplace = ContinuousDistribution(
     "laplace",
     "",
     lambda z: -np.abs(z) - log(2),
@@ -44,7 +44,7 @@ laplace = Continuous(
 )
 
 #: The distribution function `1 / (1 + exp(-z))`.
-logistic = Continuous(
+logistic = ContinuousDistribution(
     "logistic",
     "",
     lambda z: log_expit(z) + log_expit(-z),
@@ -67,7 +67,7 @@ def _cauchy_ppf(q: Any) -> Any:
 
 
 #: The density `1 / (π (1 + z²))`.
-cauchy = Continuous(
+cauchy = ContinuousDistribution(
     "cauchy",
     "",
     lambda z: -log1p_square(z) - log(pi),
@@ -78,30 +78,30 @@ cauchy = Continuous(
 )
 
 
-def _least(z: Any) -> Any:
+def _bounded_exp(z: Any) -> Any:
     """`exp(-z)`, bounded: the exponential of minus it is 0 there, with all derivatives."""
     return np.exp(-np.maximum(z, -700.0))
 
 
 #: The largest of many: the distribution function `exp(-exp(-z))`.
-gumbel_r = Continuous(
+gumbel_r = ContinuousDistribution(
     "gumbel_r",
     "",
     lambda z: -z - np.exp(-z),
-    lambda z: np.exp(-_least(z)),
-    sf=lambda z: -np.expm1(-_least(z)),
+    lambda z: np.exp(-_bounded_exp(z)),
+    sf=lambda z: -np.expm1(-_bounded_exp(z)),
     logcdf=lambda z: -np.exp(-z),
     ppf=lambda q: -np.log(-np.log(q)),
     isf=lambda q: -np.log(-np.log1p(-q)),
 )
 
 #: The smallest of many: `sf` is `exp(-exp(z))`.
-gumbel_l = Continuous(
+gumbel_l = ContinuousDistribution(
     "gumbel_l",
     "",
     lambda z: z - np.exp(z),
-    lambda z: -np.expm1(-_least(-z)),
-    sf=lambda z: np.exp(-_least(-z)),
+    lambda z: -np.expm1(-_bounded_exp(-z)),
+    sf=lambda z: np.exp(-_bounded_exp(-z)),
     logsf=lambda z: -np.exp(z),
     ppf=lambda q: np.log(-np.log1p(-q)),
     isf=lambda q: np.log(-np.log(q)),
