@@ -25,8 +25,11 @@ ROOM = 40 << 20
 #: Elements of an operand: as many bytes of int8, and in int64 or float64 more than there is room.
 ELEMENTS = 12 << 20
 DTYPES = ("int8", "bool", "float16", "float32", "complex64")
-#: Operands in one row, in many rows, in few rows, and in stacks of squares.
-FORMS = ("row", "rows", "columns", "squares")
+#: Operands in one row, in many rows, in few rows, in stacks of squares, and in more rows without
+#: elements than there could be numbers for.
+FORMS = ("row", "rows", "columns", "squares", "empty")
+#: What a call gets besides the arguments that it must have: an axis, and every flag.
+OPTIONS = ("", "axis=0", "axis=1", "axis=0 flags")
 #: Seconds of its processor that a child gets.
 PATIENCE = 2.0
 #: Seconds after which a child that waits hangs.
@@ -40,9 +43,11 @@ class Call(NamedTuple):
     dtype: str
     form: str
     backward: bool
+    options: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.dtype} {self.form}" + " backward" * self.backward
+        words = (self.name, self.dtype, self.form, self.options, "backward" * self.backward)
+        return " ".join(filter(None, words))
 
 
 def shape(form: str, elements: int) -> tuple[int, ...]:
@@ -52,11 +57,14 @@ def shape(form: str, elements: int) -> tuple[int, ...]:
         "rows": (elements // 16, 16),
         "columns": (16, elements // 16),
         "squares": (elements // 64, 8, 8),
+        "empty": (2**59, 0),
     }[form]
 
 
 def operand(dtype: str, form: str, elements: int) -> np.ndarray:
     """An array that functions of every kind can do something with."""
+    if form == "empty":
+        return np.zeros(shape(form, 0), dtype)
     values = (np.arange(elements, dtype=np.int64) * 7919 % 13 + 1).astype(np.int8)
     return values.astype(dtype).reshape(shape(form, elements))
 
@@ -96,17 +104,31 @@ def calls(dtypes: tuple[str, ...], forms: tuple[str, ...], names: list[str]) -> 
     for dtype in dtypes:
         for form in forms:
             for name, row in rows(names).items():
-                yield Call(name, dtype, form, False)
-                if row["differentiable"] and dtype in {"float16", "float32"}:
-                    yield Call(name, dtype, form, True)
+                for options in OPTIONS if form == "empty" else OPTIONS[:1]:
+                    yield Call(name, dtype, form, False, options)
+                    if row["differentiable"] and dtype in {"float16", "float32"}:
+                        yield Call(name, dtype, form, True, options)
+
+
+def named(row: dict[str, Any], options: str) -> dict[str, Any]:
+    """The optional arguments of a call, as far as the operation has them."""
+    found: dict[str, Any] = {}
+    for param in row["params"]:
+        if param["name"] in {"axis", "axes"} and "axis" in options:
+            found[param["name"]] = int("axis=1" in options)
+        elif param["kind"] == "Bool" and "flags" in options:
+            found[param["name"]] = True
+    return found
 
 
 def make(call: Call, row: dict[str, Any], x: fg.Tensor) -> None:
     """Makes a call, whatever it raises: that no exception is one of memory is fine, too."""
-    given = [argument(p, x) for p in row["params"] if p["default"] is None and not p["optional"]]
+    needed = [p for p in row["params"] if p["default"] is None and not p["optional"]]
+    options = named(row, call.options)
+    given = [argument(p, x) for p in needed if p["name"] not in options]
     function = getattr(fg._core, call.name, None) or getattr(fg, call.name)
     x.requires_grad = call.backward
-    result = function(*given)
+    result = function(*given, **options)
     if call.backward:
         first = result[0] if isinstance(result, tuple | list) else result
         first.backward(first.detach())

@@ -57,6 +57,10 @@ def test_no_operation_on_rows_and_matrices_aborts(dtype: str, form: str) -> None
     assert ended(dtype, form, OF_ROWS)["out of memory"] > 10
 
 
+def test_no_operation_aborts_on_rows_without_elements() -> None:
+    assert ended("float32", "empty", NAMES + OF_ROWS)["out of memory"] > 10
+
+
 def test_the_sweep_sees_what_it_looks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "make", lambda *_: memory.os.abort())
     (fault,) = memory.swept(("int8",), ("row",), ["sum"], elements=1 << 10)

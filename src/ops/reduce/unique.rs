@@ -157,6 +157,8 @@ fn slices(x: &Tensor, axis: usize) -> Result<(Tensor, Distinct, ShapeVec)> {
     let front = permute_axes(x, &order)?;
     let count = front.shape()[0];
     let width: usize = front.shape()[1..].iter().product();
+    // Slices without elements cost no memory in the operand, but do here.
+    afford(count.saturating_mul(40))?;
     let found = rows(&reshape_dims(&front.detach(), &[count, width])?)?;
     let values = x.index_select(axis as isize, &Tensor::from(found.first.clone()))?;
     Ok((values, found, ShapeVec::from_slice(&[count])))
