@@ -64,7 +64,7 @@ def operations() -> None:
 def small_programs() -> None:
     """Small operations of every kind that a program of a few numbers consists of."""
     sys.path.insert(0, str(ROOT / "benches"))
-    from instructions import PATHS, setting
+    from instructions import PATHS, make_namespace
 
     p = fg.tensor(np.linspace(0.1, 0.9, 12).reshape(3, 4), requires_grad=True)
     q = fg.tensor(np.linspace(0.5, 1.5, 4), requires_grad=True)
@@ -73,8 +73,8 @@ def small_programs() -> None:
     own = {"np": np, "p": p, "q": q, "x": p.detach(), "i": fg.tensor([2, 0]), "sgd": sgd}
     # Chains of many operations are among the benchmarks.
     paths = [statement for statement, operations in PATHS.values() if operations == 1]
-    loops = [timeit.Timer(statement, globals=setting()) for statement in paths]
-    loops += [timeit.Timer(statement, globals=setting() | own) for statement in STATEMENTS]
+    loops = [timeit.Timer(statement, globals=make_namespace()) for statement in paths]
+    loops += [timeit.Timer(statement, globals=make_namespace() | own) for statement in STATEMENTS]
     end = time.monotonic() + 60 * SECONDS
     while time.monotonic() < end:
         for loop in loops:

@@ -14,9 +14,9 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd._tensor.pytree import copy_arrays
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd._tensor.vector_space import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 
@@ -55,7 +55,7 @@ class Primitive:
             )
         self.function = function
         self.rules: dict[int, Rule | None]
-        self.rules = _EARLY.pop(function, {}) if isinstance(function, FunctionType) else {}
+        self.rules = _PENDING_RULES.pop(function, {}) if isinstance(function, FunctionType) else {}
         #: Makes the pullback of several arguments at once; used for missing rules.
         self.joint: Callable[..., Callable[[Any], Any]] | None = None
         functools.update_wrapper(self, function)
@@ -76,17 +76,17 @@ class Primitive:
         """The function itself for arrays; one recorded operation where an argument is a tensor."""
         if not any(isinstance(a, Tensor) for a in args):
             if is_grad_enabled():
-                self._refuse_hidden(args, kwargs)
+                self._check_no_hidden_tensors(args, kwargs)
             return self.function(*args, **kwargs)
         if is_grad_enabled():
-            self._refuse_hidden(args, kwargs)
+            self._check_no_hidden_tensors(args, kwargs)
             for i, a in enumerate(args):
-                if self.joint is None and _recorded(a) and i not in self.rules:
+                if self.joint is None and _requires_grad(a) and i not in self.rules:
                     raise NotDifferentiableError(
                         f"{self._name}: argument {i} requires grad and has no rule; define one with"
                         f" defvjp({self._name}, ..., argnums=[{i}]), or None for a zero derivative"
                     )
-        return _named(self._name).apply(_Bound(self, kwargs), *args)
+        return _make_named_function(self._name).apply(_PrimitiveCall(self, kwargs), *args)
 
     def defgrad(self, gradfun: Rule, argnum: int = 0) -> None:
         """`defvjp` for one argument."""
@@ -102,7 +102,7 @@ class Primitive:
 
     def defvjp_is_zero(self, argnums: tuple[int, ...] | list[int] = (0,)) -> None:
         """Zero derivatives."""
-        places = listed("defvjp_is_zero", "argnums", argnums)
+        places = convert_to_list("defvjp_is_zero", "argnums", argnums)
         defvjp(self, *(None for _ in places), argnums=places)
 
     def pull(
@@ -118,10 +118,10 @@ class Primitive:
             slopes = self.joint(tuple(joint), ans, tuple(args), kwargs)(g)
             yield from zip(joint, slopes, strict=True)
 
-    def _refuse_hidden(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _check_no_hidden_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Rules see positional arguments; a gradient anywhere else would be lost."""
         inside = [a for a in args if isinstance(a, list | tuple | dict)]
-        if (inside or kwargs) and any(map(_recorded, [*inside, *kwargs.values()])):
+        if (inside or kwargs) and any(map(_requires_grad, [*inside, *kwargs.values()])):
             raise NotDifferentiableError(
                 f"{self._name}: a tensor that requires grad is a keyword argument or inside a"
                 " container; pass it as a positional argument of its own"
@@ -129,13 +129,13 @@ class Primitive:
 
 
 #: Rules of functions that are not primitives yet.
-_EARLY: WeakKeyDictionary[Callable[..., Any], dict[int, Rule | None]] = WeakKeyDictionary()
+_PENDING_RULES: WeakKeyDictionary[Callable[..., Any], dict[int, Rule | None]] = WeakKeyDictionary()
 
 #: All primitives.
 _PRIMITIVES: WeakSet[Primitive] = WeakSet()
 
 
-class _Rules(MutableMapping[Primitive, Any]):
+class _RuleTable(MutableMapping[Primitive, Any]):
     """The table of rules: a primitive to its maker, `maker(argnums, ans, args, kwargs)`."""
 
     def __getitem__(self, function: Primitive) -> Callable[..., Callable[[Any], Any]]:
@@ -169,36 +169,36 @@ class _Rules(MutableMapping[Primitive, Any]):
 
 
 #: The rules of all primitives; entries may be read, replaced and removed.
-primitive_vjps = _Rules()
+primitive_vjps = _RuleTable()
 
 
-class _Bound:
+class _PrimitiveCall:
     """A primitive and the keyword arguments of one call."""
 
     __slots__ = ("kwargs", "primitive")
 
     def __init__(self, primitive: Primitive, kwargs: dict[str, Any]) -> None:
         self.primitive = primitive
-        self.kwargs = detached(kwargs)
+        self.kwargs = detach_tensors(kwargs)
 
     def __repr__(self) -> str:
         given = (f"{name}={value!r:.40}" for name, value in self.kwargs.items())
         return f"{self.primitive._name}({', '.join(given)})"
 
 
-class _Call(Function):
+class _PrimitiveFunction(Function):
     """The operation that every call of every primitive is."""
 
     @staticmethod
-    def forward(ctx: FunctionContext, bound: _Bound, *args: Any) -> Any:
+    def forward(ctx: FunctionContext, bound: _PrimitiveCall, *args: Any) -> Any:
         """Runs the function on arrays."""
-        out = bound.primitive.function(*map(detached, args), **bound.kwargs)
+        out = bound.primitive.function(*map(detach_tensors, args), **bound.kwargs)
         several = isinstance(out, list | tuple)
         outs = tuple(tensor(o) for o in out) if several else (tensor(out),)
         tensors = [a for a in args if isinstance(a, Tensor)]
         ctx.save_for_backward(*tensors, *outs)
         if any(ctx.needs_input_grad):
-            bound = _Bound(bound.primitive, copy_arrays(bound.kwargs))
+            bound = _PrimitiveCall(bound.primitive, copy_arrays(bound.kwargs))
         ctx.bound = bound
         ctx.args = tuple(None if isinstance(a, Tensor) else copy_arrays(a) for a in args)
         ctx.places = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
@@ -208,7 +208,7 @@ class _Call(Function):
     @staticmethod
     def backward(ctx: FunctionContext, *grads: Any) -> Any:
         """Asks the rules of the arguments that need a gradient."""
-        see: Callable[[Any], Any] = (lambda t: t) if is_grad_enabled() else detached
+        see: Callable[[Any], Any] = (lambda t: t) if is_grad_enabled() else detach_tensors
         saved = [see(t) for t in ctx.saved_tensors]
         count = len(ctx.places)
         args = list(ctx.args)
@@ -216,23 +216,23 @@ class _Call(Function):
             args[place] = value
         answers, gradients = saved[count:], [see(g) for g in grads]
         ans = answers[0] if ctx.several is None else tuple(answers)
-        gradients = [_conjugate(g) for g in gradients]
+        gradients = [_convert_convention(g) for g in gradients]
         g = gradients[0] if ctx.several is None else tuple(gradients)
         bound = ctx.bound
         found: list[Any] = [None] * (len(args) + 1)
         wanted = [i for i in ctx.places if ctx.needs_input_grad[i + 1]]
         for i, slope in bound.primitive.pull(wanted, ans, args, bound.kwargs, g):
-            found[i + 1] = _conjugate(slope)
+            found[i + 1] = _convert_convention(slope)
         return tuple(found)
 
 
 @functools.cache
-def _named(name: str) -> type[_Call]:
+def _make_named_function(name: str) -> type[_PrimitiveFunction]:
     """The operation under a primitive's name, which graphs and errors show."""
-    return type(name, (_Call,), {})
+    return type(name, (_PrimitiveFunction,), {})
 
 
-def _conjugate(g: Any) -> Any:
+def _convert_convention(g: Any) -> Any:
     """Between the engine's convention for complex gradients and that of rules, both ways."""
     if isinstance(g, complex) or getattr(getattr(g, "dtype", None), "kind", "") == "c":
         return g.conjugate()
@@ -270,7 +270,9 @@ def defvjp(
             " @primitive first"
         )
     places = (
-        tuple(range(len(rules))) if argnums is None else tuple(listed("defvjp", "argnums", argnums))
+        tuple(range(len(rules)))
+        if argnums is None
+        else tuple(convert_to_list("defvjp", "argnums", argnums))
     )
     if len(places) != len(rules):
         raise ArgumentTypeError(
@@ -291,7 +293,7 @@ def defvjp(
         f" primitive({function.__name__}) makes one of it; decorate it with @primitive",
         stacklevel=2,
     )
-    _EARLY.setdefault(function, {}).update(found)
+    _PENDING_RULES.setdefault(function, {}).update(found)
 
 
 def defvjp_argnum(function: Primitive, maker: Callable[..., Callable[[Any], Any]]) -> None:
@@ -331,7 +333,7 @@ def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def apply(*args: Any, **kwargs: Any) -> Any:
-        return function(*detached(args), **detached(kwargs))
+        return function(*detach_tensors(args), **detach_tensors(kwargs))
 
     return apply
 
@@ -340,11 +342,11 @@ def register_notrace(trace_type: Any, function: Any) -> None:
     """Does nothing: `notrace_primitive` has already registered the function."""
 
 
-def _recorded(value: Any) -> bool:
+def _requires_grad(value: Any) -> bool:
     if isinstance(value, Tensor):
         return bool(value.requires_grad)
     if isinstance(value, dict):
-        return any(map(_recorded, dict.values(value)))
+        return any(map(_requires_grad, dict.values(value)))
     # Read the elements directly: a subclass may define another, even endless, iteration.
     kind = next((kind for kind in (list, tuple) if isinstance(value, kind)), None)
-    return kind is not None and any(map(_recorded, kind.__iter__(value)))
+    return kind is not None and any(map(_requires_grad, kind.__iter__(value)))

@@ -15,16 +15,16 @@ _members = _core._namespaces.get("linalg", {})
 globals().update(_members, cross=_core.cross)
 __all__ = sorted(_members)
 
-_NUMPY = _linalg_names.OF_NUMPY.names.split()
-_PYTORCH = _name_table.NameTable(_linalg_names.LINALG)
+_NUMPY_NAMES = _linalg_names.OF_NUMPY.names.split()
+_PYTORCH_NAMES = _name_table.NameTable(_linalg_names.LINALG)
 
 
 def __getattr__(name: str) -> Any:
     """Functions that are not operations of the core: those of `numpy.linalg`, and PyTorch's."""
-    if name in _NUMPY:
+    if name in _NUMPY_NAMES:
         found = getattr(numpy.linalg, name)
-    elif name in _PYTORCH.groups:
-        found = _PYTORCH.load(name)
+    elif name in _PYTORCH_NAMES.groups:
+        found = _PYTORCH_NAMES.load(name)
     else:
         return _import_module("ferrograd._inspect.missing_name_errors").raise_missing_name(
             "linalg", name
@@ -34,4 +34,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The operations, NumPy's functions and PyTorch's."""
-    return sorted({*globals(), *_NUMPY, *_PYTORCH.groups})
+    return sorted({*globals(), *_NUMPY_NAMES, *_PYTORCH_NAMES.groups})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd._compile.compiled_function import WARM_UPS
+from ferrograd._compile.compiled_function import MAX_WARM_UPS
 from ferrograd.errors import ArgumentTypeError, CompileError
 from test_compile import same_bits
 
@@ -78,12 +78,12 @@ def test_a_tensor_that_is_kept_is_refused() -> None:
         return f(x)
 
     compiled = fg.compile(g)
-    for _ in range(WARM_UPS):
+    for _ in range(MAX_WARM_UPS):
         assert compiled(fg.ones(3)).tolist() == [2.0] * 3  # counts as a plain call
     for _ in range(2):
         with pytest.raises(CompileError, match="kept after each call"):
             compiled(fg.ones(3))
-        assert total.tolist() == [float(WARM_UPS)] * 3
+        assert total.tolist() == [float(MAX_WARM_UPS)] * 3
     assert compiled.programs == ()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd._compile.compiled_function import WARM_UPS
+from ferrograd._compile.compiled_function import MAX_WARM_UPS
 from ferrograd.errors import ArgumentTypeError, CompileError
 
 
@@ -56,7 +56,7 @@ class Keeper:
 def test_what_is_kept_at_each_call_is_refused(name: str, grad: bool) -> None:
     function = fg.compile(getattr(Keeper(), name))
     x = fg.tensor([1.0, 2.0], requires_grad=grad)
-    for _ in range(WARM_UPS):
+    for _ in range(MAX_WARM_UPS):
         function(x)  # These calls may keep tensors, as an optimiser does.
     with pytest.raises(CompileError, match="is kept after each call"):
         function(x)
@@ -65,7 +65,7 @@ def test_what_is_kept_at_each_call_is_refused(name: str, grad: bool) -> None:
 def test_a_module_that_replaces_its_buffer_is_refused() -> None:
     average = Average()
     compiled = fg.compile(average)
-    found = [compiled(fg.ones(2)).numpy() for _ in range(WARM_UPS)]
+    found = [compiled(fg.ones(2)).numpy() for _ in range(MAX_WARM_UPS)]
     np.testing.assert_array_equal(found[0], [1.0, 1.0])
     with pytest.raises(CompileError, match="is kept after each call"):
         compiled(fg.ones(2))

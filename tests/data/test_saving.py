@@ -224,7 +224,7 @@ assert ends
 
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
-    class Shrinking(files._OnDisk):
+    class Shrinking(files._DiskContent):
         def part(self, begin: int, end: int) -> np.ndarray:
             os.truncate(tmp_path / "a", 0)
             return super().part(begin, end)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ferrograd as fg
-from ferrograd._dispatch.function_table import COMPOSED, composition, numpy_function
+from ferrograd._dispatch.function_table import COMPOSED, find_composition, get_numpy_function
 from numpy_cases import ELSEWHERE, ROWS, Row
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -21,8 +21,8 @@ def ids(row: Row) -> str:
 
 def test_every_composition_has_a_row_or_a_reason() -> None:
     paths = {row.path for row in ROWS}.union(*(names.split() for names in ELSEWHERE.values()))
-    known = {numpy_function(path) for path in paths}
-    assert composition(len) is None  # every module that fills the table is loaded
+    known = {get_numpy_function(path) for path in paths}
+    assert find_composition(len) is None  # every module that fills the table is loaded
     assert not [f for f in COMPOSED if f not in known]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import ferrograd as fg
 import ferrograd.numpy as fnp
-from ferrograd._dispatch.function_table import COMPOSED, OPERATIONS, composition
+from ferrograd._dispatch.function_table import COMPOSED, OPERATIONS, find_composition
 from numpy_calls import CALLS, Called
 from numpy_cases import ROWS
 
@@ -229,7 +229,7 @@ def test_every_home_gives_the_same_bits(row: Any) -> None:
 
 
 def test_every_name_with_two_bodies_is_in_the_table() -> None:
-    composition(len)  # loads every composition
+    find_composition(len)  # loads every composition
     called: set[str] = set()
     for _, call, arrays in TABLE:
         for find in (_of_fg, lambda name: getattr(fnp, name)):

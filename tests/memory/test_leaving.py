@@ -91,8 +91,8 @@ def by_the_page() -> dict[str, set[str]]:
 
 def test_the_switch_of_scipy_is_named_for_what_needs_it() -> None:
     page = by_the_page()
-    for home, names in array_refusal._STANDARD.items():
-        ours = {name for name in page[home] if array_refusal._ours(home, name)}
+    for home, names in array_refusal._ARRAY_API_FUNCTIONS.items():
+        ours = {name for name in page[home] if array_refusal._find_counterpart(home, name)}
         assert set(names.split()) == page[home] - ours
     for call in (scipy.stats.zscore, scipy.stats.skew, scipy.stats.gmean):
         with pytest.raises(fg.errors.GraphCutError, match=r"; set SCIPY_ARRAY_API=1 .* for all"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd._tensor.pytree import LEAF, MAX_DEPTH, Tree, flatten, tensors_in
+from ferrograd._tensor.pytree import LEAF, MAX_DEPTH, Tree, flatten, find_tensors
 
 
 class Pair(NamedTuple):
@@ -156,7 +156,7 @@ def test_a_cycle_through_a_structure_is_collected() -> None:
 
 def test_tensors_in_containers() -> None:
     x = fg.ones(2)
-    assert [each is x for each in tensors_in([1.0, {"a": (x,)}, Layer(None, x)])] == [True, True]
+    assert [each is x for each in find_tensors([1.0, {"a": (x,)}, Layer(None, x)])] == [True, True]
 
 
 class Scaled(fg.Function):

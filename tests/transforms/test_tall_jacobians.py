@@ -34,7 +34,7 @@ def test_columns_are_rows(case: Case) -> None:
             if not out.requires_grad or not 0 < out.numel() <= SMALL or len(kinds) > 1:
                 continue
             rows = _core._jacobian(out, inputs, False)
-            for row, column in zip(rows, _matrix._columns(out, inputs, False), strict=True):
+            for row, column in zip(rows, _matrix._compute_columns(out, inputs, False), strict=True):
                 if row is None or column is None:
                     assert row is None or not row.numpy().any()
                     continue
@@ -147,7 +147,7 @@ LOOPS = {
 def test_large_ones_are_loops_in_programs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     f, x = LOOPS[name], np.random.default_rng(0).standard_normal(12)
     expected = fg.jacobian(f)(x)
-    monkeypatch.setattr(_matrix, "_LARGEST", 1)
+    monkeypatch.setattr(_matrix, "_MAX_BLOCK_SIZE", 1)
     for rows in (1, 5):
         monkeypatch.setattr(_matrix, "_rows_of_pass", lambda out, inputs, rows=rows: rows)
         compiled = fg.compile(fg.jacobian(f))

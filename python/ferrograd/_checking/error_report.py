@@ -106,7 +106,7 @@ class Comparison:
         self.worst_rel = max(self.worst_rel, float(np.max(relative)))
         bad = ~same & ~(error <= atol + rtol * np.abs(n))
         for row, column in np.argwhere(bad):
-            at = position(row, shapes[0]), position(column, shapes[1])
+            at = get_index(row, shapes[0]), get_index(column, shapes[1])
             found = float(n[row, column]), float(a[row, column])
             self.failures.append(Mismatch(place[0], at[0], place[1], at[1], *found))
 
@@ -117,12 +117,12 @@ class Comparison:
         return GradcheckReport(passed, *worst, self.entries, self.failures, notes + faults)
 
 
-def position(flat: int, shape: Index | None) -> Index:
+def get_index(flat: int, shape: Index | None) -> Index:
     """The index of an element by its number in C order."""
     return tuple(int(x) for x in np.unravel_index(flat, shape)) if shape else ()
 
 
-def largest_difference(one: Jacobians, other: Jacobians) -> float:
+def get_max_difference(one: Jacobians, other: Jacobians) -> float:
     """By how much two computations of the same Jacobians differ."""
     pairs: Sequence[tuple[np.ndarray, np.ndarray]] = [
         pair

@@ -14,15 +14,15 @@ from ferrograd._checking.error_report import (
     Comparison,
     GradcheckReport,
     Jacobians,
-    largest_difference,
+    get_max_difference,
 )
-from ferrograd._checking.jacobians import Problem, prepared, pulled
+from ferrograd._checking.jacobians import GradcheckProblem, compute_gradients, prepare_problem
 from ferrograd._core import Node, Tensor, _grad, tensor
 from ferrograd._inspect import compare_with_arrays
-from ferrograd._inspect.graph_walk import reachable
+from ferrograd._inspect.graph_walk import iter_reachable_nodes
 from ferrograd._tensor.modes import enable_grad
-from ferrograd._tensor.recorded_arrays import recording
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import GradcheckError
 
 
@@ -62,15 +62,15 @@ def gradcheck(
     >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())
     gradcheck passed: 4 entries, largest error ... absolute, ... relative
     """
-    _only_backward(check_forward_ad)
-    problem = prepared(function, inputs)
+    _refuse_forward_mode(check_forward_ad)
+    problem = prepare_problem(function, inputs)
     comparison, faults = Comparison(), []
     try:
-        difference = _compared(problem, comparison, eps, (atol, rtol), fast_mode)
-        faults += _beside_arrays(problem)
-        faults += _repeated(difference, nondet_tol) + _constant(problem)
-        faults += _undefined(problem) if check_undefined_grad else []
-        faults += _dtypes(function, inputs) if check_grad_dtypes else []
+        difference = _compare_jacobians(problem, comparison, eps, (atol, rtol), fast_mode)
+        faults += _check_plain_arrays(problem)
+        faults += _check_determinism(difference, nondet_tol) + _check_zero_gradients(problem)
+        faults += _check_undefined_gradients(problem) if check_undefined_grad else []
+        faults += _check_gradient_dtypes(function, inputs) if check_grad_dtypes else []
     except GradcheckError as error:
         if raise_exception:
             raise
@@ -81,7 +81,7 @@ def gradcheck(
     return report
 
 
-def _only_backward(check_forward_ad: bool) -> None:
+def _refuse_forward_mode(check_forward_ad: bool) -> None:
     if check_forward_ad:
         raise NotImplementedError(
             "gradcheck: check_forward_ad=True, but derivatives are computed backward only; leave it"
@@ -89,31 +89,31 @@ def _only_backward(check_forward_ad: bool) -> None:
         )
 
 
-Found = tuple[Jacobians, Jacobians, list[Any], float]
+JacobianPair = tuple[Jacobians, Jacobians, list[Any], float]
 
 
-def _entries(problem: Problem, eps: float) -> Found:
-    analytic, shapes = jacobians.analytic(problem)
-    again, _ = jacobians.analytic(problem)
-    numeric = jacobians.numeric(problem, eps, len(shapes))
-    return numeric, analytic, list(shapes), largest_difference(analytic, again)
+def _compute_all_entries(problem: GradcheckProblem, eps: float) -> JacobianPair:
+    analytic, shapes = jacobians.compute_analytic(problem)
+    again, _ = jacobians.compute_analytic(problem)
+    numeric = jacobians.compute_numeric(problem, eps, len(shapes))
+    return numeric, analytic, list(shapes), get_max_difference(analytic, again)
 
 
-def _projections(problem: Problem, eps: float) -> Found:
-    numeric, analytic = jacobians.projected(problem, eps)
-    _, again = jacobians.projected(problem, eps)
-    return numeric, analytic, [None] * len(analytic), largest_difference(analytic, again)
+def _compute_projections(problem: GradcheckProblem, eps: float) -> JacobianPair:
+    numeric, analytic = jacobians.compute_projections(problem, eps)
+    _, again = jacobians.compute_projections(problem, eps)
+    return numeric, analytic, [None] * len(analytic), get_max_difference(analytic, again)
 
 
-def _compared(
-    problem: Problem,
+def _compare_jacobians(
+    problem: GradcheckProblem,
     comparison: Comparison,
     eps: float,
     tolerance: tuple[float, float],
     fast_mode: bool,
 ) -> float:
     """Enters both Jacobians into the comparison; by how much two backward passes differ."""
-    found = _projections(problem, eps) if fast_mode else _entries(problem, eps)
+    found = _compute_projections(problem, eps) if fast_mode else _compute_all_entries(problem, eps)
     numeric, analytic, shapes, difference = found
     for o, (rows_n, rows_a) in enumerate(zip(numeric, analytic, strict=True)):
         for i, n, a in zip(problem.checked, rows_n, rows_a, strict=True):
@@ -122,16 +122,16 @@ def _compared(
     return difference
 
 
-def _beside_arrays(problem: Problem) -> list[str]:
+def _check_plain_arrays(problem: GradcheckProblem) -> list[str]:
     """The difference of the function's values on plain arrays, if it accepts them."""
-    own = problem.own(problem.args)
-    said = compare_with_arrays.difference(
-        lambda: recording(problem.function, *own), problem.function, own
+    own = problem.convert_args(problem.args)
+    said = compare_with_arrays.describe_difference(
+        lambda: call_with_recorded_arrays(problem.function, *own), problem.function, own
     )
     return [] if said is None else [f"{said}; {compare_with_arrays.CAUSES}"]
 
 
-def _repeated(difference: float, nondet_tol: float) -> list[str]:
+def _check_determinism(difference: float, nondet_tol: float) -> list[str]:
     if difference <= nondet_tol:
         return []
     return [
@@ -140,10 +140,10 @@ def _repeated(difference: float, nondet_tol: float) -> list[str]:
     ]
 
 
-def _constant(problem: Problem) -> list[str]:
+def _check_zero_gradients(problem: GradcheckProblem) -> list[str]:
     """The nonzero gradients for zero gradients of all outputs: backward must be linear."""
     outputs, problem.recorded = problem.recorded, []
-    found = pulled(problem, outputs, [np.zeros(o.shape) for o in outputs])
+    found = compute_gradients(problem, outputs, [np.zeros(o.shape) for o in outputs])
     return [
         "backward not multiplied by grad_output: with gradients of zero for all outputs, that of"
         f" input {i} is not zero"
@@ -152,22 +152,24 @@ def _constant(problem: Problem) -> list[str]:
     ]
 
 
-def _undefined(problem: Problem) -> list[str]:
+def _check_undefined_gradients(problem: GradcheckProblem) -> list[str]:
     """The errors when all outputs, or all but one of several, get no gradient."""
     with enable_grad():
-        outputs = problem.outputs(problem.args)
+        outputs = problem.evaluate_outputs(problem.args)
     roots = [o.grad_fn for o in outputs if o.grad_fn is not None]
-    faults = [fault for node, _ in reachable(roots) for fault in _fed_nothing(node)]
+    faults = [
+        fault for node, _ in iter_reachable_nodes(roots) for fault in _check_no_gradients(node)
+    ]
     if sum(o.requires_grad for o in outputs) < 2:
         return faults
     ones = [np.ones(o.shape) for o in outputs]
     for k, output in enumerate(outputs):
         if output.requires_grad:
-            faults += _alone(problem, outputs, ones, k)
+            faults += _check_single_gradient(problem, outputs, ones, k)
     return faults
 
 
-def _fed_nothing(node: Node) -> list[str]:
+def _check_no_gradients(node: Node) -> list[str]:
     """The errors of Python backwards when no output of the forward has a gradient."""
     if node.context is None:
         return []
@@ -183,14 +185,16 @@ def _fed_nothing(node: Node) -> list[str]:
     ]
 
 
-def _alone(problem: Problem, outputs: list[Tensor], ones: list[np.ndarray], k: int) -> list[str]:
+def _check_single_gradient(
+    problem: GradcheckProblem, outputs: list[Tensor], ones: list[np.ndarray], k: int
+) -> list[str]:
     """The error when only output `k` gets a gradient."""
     zeros = [one * (i == k) for i, one in enumerate(ones)]
     try:
-        alone = pulled(problem, [outputs[k]], [ones[k]])
+        alone = compute_gradients(problem, [outputs[k]], [ones[k]])
     except Exception as error:
         return [f"with a gradient for output {k} alone backward raised {error!r}"]
-    beside = pulled(problem, outputs, zeros)
+    beside = compute_gradients(problem, outputs, zeros)
     faults = []
     for i, one, other in zip(problem.checked, alone, beside, strict=True):
         a, b = (np.zeros(1) if g is None else g.detach().numpy() for g in (one, other))
@@ -202,16 +206,16 @@ def _alone(problem: Problem, outputs: list[Tensor], ones: list[np.ndarray], k: i
     return faults
 
 
-def _dtypes(function: Callable[..., Any], inputs: Any) -> list[str]:
+def _check_gradient_dtypes(function: Callable[..., Any], inputs: Any) -> list[str]:
     """The gradients whose dtype differs from that of the given inputs."""
     given = [inputs] if isinstance(inputs, Tensor | np.ndarray) else list(inputs)
-    problem = prepared(function, given)
+    problem = prepare_problem(function, given)
     for i in problem.checked:
         dtype = np.real(np.zeros((), given[i].dtype)).dtype
         problem.args[i] = problem.args[i].detach().astype(dtype).requires_grad_()
     with enable_grad():
-        outputs = problem.outputs(problem.args)
-    found = pulled(problem, outputs, [np.ones(o.shape) for o in outputs])
+        outputs = problem.evaluate_outputs(problem.args)
+    found = compute_gradients(problem, outputs, [np.ones(o.shape) for o in outputs])
     return [
         f"the gradient of input {i} is {gradient.dtype}, and the input is {problem.args[i].dtype}"
         for i, gradient in zip(problem.checked, found, strict=True)
@@ -240,23 +244,23 @@ def gradgradcheck(
     `grad_outputs` are the vectors the gradient is taken with, random ones by default; tensors or
     arrays. The other arguments are those of `gradcheck`; `check_fwd_over_rev` is refused.
     """
-    _only_backward(check_fwd_over_rev)
-    problem = prepared(function, inputs)
-    outputs = problem.outputs(problem.args)
+    _refuse_forward_mode(check_fwd_over_rev)
+    problem = prepare_problem(function, inputs)
+    outputs = problem.evaluate_outputs(problem.args)
     if grad_outputs is None:
         rng = np.random.default_rng(0)
         grad_outputs = [tensor(rng.standard_normal(o.shape)) for o in outputs]
     elif isinstance(grad_outputs, Tensor | np.ndarray):
         grad_outputs = [grad_outputs]
-    vectors = listed("gradgradcheck", "grad_outputs", grad_outputs)
+    vectors = convert_to_list("gradgradcheck", "grad_outputs", grad_outputs)
     seeds = [tensor(g, dtype=np.float64, requires_grad=True) for g in vectors]
-    if faults := _beside_arrays(problem):
+    if faults := _check_plain_arrays(problem):
         report = Comparison().report(problem.notes, faults)
         if raise_exception:
             raise GradcheckError(report.summary())
         return report
     return gradcheck(
-        _first_order(problem),
+        _make_gradient_function(problem),
         [*problem.args, *seeds],
         eps=eps,
         atol=atol,
@@ -270,7 +274,7 @@ def gradgradcheck(
     )
 
 
-def _first_order(problem: Problem) -> Callable[..., list[Tensor]]:
+def _make_gradient_function(problem: GradcheckProblem) -> Callable[..., list[Tensor]]:
     """The gradients as a function of the inputs and of the vectors they are taken with."""
     count = len(problem.args)
 
@@ -282,7 +286,7 @@ def _first_order(problem: Problem) -> Callable[..., list[Tensor]]:
                     own[i] = own[i].detach().requires_grad_()
             pairs = [
                 (o, v)
-                for o, v in zip(problem.outputs(own), vectors, strict=True)
+                for o, v in zip(problem.evaluate_outputs(own), vectors, strict=True)
                 if o.requires_grad
             ]
             return list(

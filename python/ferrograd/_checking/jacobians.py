@@ -13,13 +13,13 @@ import numpy as np
 from ferrograd._checking.error_report import Jacobians
 from ferrograd._core import Tensor, _grad, tensor, view_as_complex, view_as_real
 from ferrograd._tensor.modes import enable_grad
-from ferrograd._tensor.recorded_arrays import recording
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentError, GradcheckError
 
 
 @dataclass
-class Problem:
+class GradcheckProblem:
     """A function with float64 leaves in place of the inputs to check."""
 
     function: Callable[..., Any]
@@ -39,17 +39,17 @@ class Problem:
         """The inputs to check."""
         return [self.args[i] for i in self.checked]
 
-    def own(self, args: Sequence[Any]) -> list[Any]:
+    def convert_args(self, args: Sequence[Any]) -> list[Any]:
         """The arguments as the function takes them."""
         return [view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
 
-    def outputs(self, args: Sequence[Any]) -> list[Tensor]:
+    def evaluate_outputs(self, args: Sequence[Any]) -> list[Tensor]:
         """The differentiable results for these arguments."""
-        return self.results(args)[0]
+        return self.evaluate(args)[0]
 
-    def results(self, args: Sequence[Any]) -> tuple[list[Tensor], list[str]]:
+    def evaluate(self, args: Sequence[Any]) -> tuple[list[Tensor], list[str]]:
         """The differentiable results for these arguments, and the kinds of all results."""
-        result = recording(self.function, *self.own(args))
+        result = call_with_recorded_arrays(self.function, *self.convert_args(args))
         given = result if isinstance(result, tuple | list) else [result]
         found = [tensor(o) if isinstance(o, np.ndarray | np.inexact) else o for o in given]
         # A complex number is checked as a pair: by the real and by the imaginary step.
@@ -57,24 +57,24 @@ class Problem:
         floats = [o for o in found if isinstance(o, Tensor) and o.dtype.kind == "f"]
         if not floats and not self.kinds:
             raise ArgumentError(
-                f"gradcheck: the function returned {_described(result)}, so there is nothing to"
-                " check; return a float tensor computed from the inputs, without item()"
+                f"gradcheck: the function returned {_describe_result(result)}, so there is nothing"
+                " to check; return a float tensor computed from the inputs, without item()"
             )
-        return floats, [_kind(o) for o in found]
+        return floats, [_describe_kind(o) for o in found]
 
 
 def _is_complex(value: Any) -> bool:
     return isinstance(value, Tensor | np.ndarray) and value.dtype.kind == "c"
 
 
-def _kind(result: Any) -> str:
+def _describe_kind(result: Any) -> str:
     """The properties of an output that must not depend on the values of the inputs."""
     if isinstance(result, Tensor | np.ndarray):
         return f"{result.dtype} of shape {tuple(result.shape)}"
     return type(result).__name__
 
 
-def _described(result: Any) -> str:
+def _describe_result(result: Any) -> str:
     """A result without float tensors, for the message."""
     if isinstance(result, Tensor | np.ndarray):
         return f"values of dtype {result.dtype}"
@@ -83,10 +83,10 @@ def _described(result: Any) -> str:
     return "None" if result is None else f"a {type(result).__name__} instead of a tensor"
 
 
-def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
+def prepare_problem(function: Callable[..., Any], inputs: Any) -> GradcheckProblem:
     """The problem: the tensors that require grad, or, if there are none, the float arrays."""
     single = isinstance(inputs, Tensor | np.ndarray)
-    given = [inputs] if single else listed("gradcheck", "inputs", inputs)
+    given = [inputs] if single else convert_to_list("gradcheck", "inputs", inputs)
     floats = [
         i
         for i, value in enumerate(given)
@@ -124,11 +124,11 @@ def prepared(function: Callable[..., Any], inputs: Any) -> Problem:
         given[i] = tensor(values, dtype=np.float64)
         if i in checked:
             given[i].requires_grad_()
-    return Problem(function, given, checked, notes, pairs=pairs)
+    return GradcheckProblem(function, given, checked, notes, pairs=pairs)
 
 
-def pulled(
-    problem: Problem, outputs: Sequence[Tensor], seeds: Sequence[Any], **options: Any
+def compute_gradients(
+    problem: GradcheckProblem, outputs: Sequence[Tensor], seeds: Sequence[Any], **options: Any
 ) -> list[Tensor | None]:
     """The gradients of the checked inputs for these gradients of the outputs."""
     pairs = [(o, s) for o, s in zip(outputs, seeds, strict=True) if o.requires_grad]
@@ -145,21 +145,23 @@ def pulled(
     return list(found)
 
 
-def _alone(outputs: Sequence[Tensor], k: int, seed: np.ndarray) -> list[np.ndarray]:
+def _make_single_seed(outputs: Sequence[Tensor], k: int, seed: np.ndarray) -> list[np.ndarray]:
     """A gradient for output `k`, and zeros for the others."""
     return [seed if i == k else np.zeros(o.shape) for i, o in enumerate(outputs)]
 
 
-def analytic(problem: Problem) -> tuple[Jacobians, list[tuple[int, ...]]]:
+def compute_analytic(problem: GradcheckProblem) -> tuple[Jacobians, list[tuple[int, ...]]]:
     """Jacobians by backward, and the shapes of the outputs."""
-    outputs = _recorded(problem)
+    outputs = _record_outputs(problem)
     jacobians = []
     for o, output in enumerate(outputs):
         rows = [np.zeros((int(output.size), int(leaf.size))) for leaf in problem.leaves]
         for k in range(int(output.size)) if output.requires_grad else ():
             seed = np.zeros(int(output.size))
             seed[k] = 1.0
-            found = pulled(problem, outputs, _alone(outputs, o, seed.reshape(output.shape)))
+            found = compute_gradients(
+                problem, outputs, _make_single_seed(outputs, o, seed.reshape(output.shape))
+            )
             for row, gradient in zip(rows, found, strict=True):
                 if gradient is not None:
                     row[k] = gradient.detach().numpy().ravel()
@@ -167,19 +169,21 @@ def analytic(problem: Problem) -> tuple[Jacobians, list[tuple[int, ...]]]:
     return jacobians, [tuple(output.shape) for output in outputs]
 
 
-def _recorded(problem: Problem) -> list[Tensor]:
+def _record_outputs(problem: GradcheckProblem) -> list[Tensor]:
     """The outputs at the inputs themselves."""
     with enable_grad():
-        problem.recorded, problem.kinds = problem.results(problem.args)
+        problem.recorded, problem.kinds = problem.evaluate(problem.args)
     return problem.recorded
 
 
-def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarray]:
+def _evaluate_perturbed(
+    problem: GradcheckProblem, position: int, array: np.ndarray
+) -> list[np.ndarray]:
     """The outputs for another value of one input, recorded as for backward."""
     args = list(problem.args)
     args[position] = tensor(array, requires_grad=True)
     with enable_grad():
-        outputs, kinds = problem.results(args)
+        outputs, kinds = problem.evaluate(args)
     if kinds != problem.kinds:
         raise GradcheckError(
             "gradcheck: the dtype or shape of an output depends on the values of the inputs: the"
@@ -189,22 +193,26 @@ def _moved(problem: Problem, position: int, array: np.ndarray) -> list[np.ndarra
     return [output.detach().numpy().ravel().copy() for output in outputs]
 
 
-def _slopes(problem: Problem, position: int, step: np.ndarray, eps: float) -> list[np.ndarray]:
+def _compute_central_differences(
+    problem: GradcheckProblem, position: int, step: np.ndarray, eps: float
+) -> list[np.ndarray]:
     """Central differences of the outputs along `step`."""
     base = problem.args[position].detach().numpy()
-    high = _moved(problem, position, base + eps * step)
-    low = _moved(problem, position, base - eps * step)
+    high = _evaluate_perturbed(problem, position, base + eps * step)
+    low = _evaluate_perturbed(problem, position, base - eps * step)
     return [(h - k) / (2 * eps) for h, k in zip(high, low, strict=True)]
 
 
-def numeric(problem: Problem, eps: float, count: int) -> Jacobians:
+def compute_numeric(problem: GradcheckProblem, eps: float, count: int) -> Jacobians:
     """Jacobians of `count` outputs by central differences."""
     columns: list[list[list[np.ndarray]]] = []
     for position in problem.checked:
         shape = problem.args[position].shape
         size = int(problem.args[position].size)
         unit = np.eye(size).reshape(size, *shape) if size else np.zeros((0, *shape))
-        columns.append([_slopes(problem, position, step, eps) for step in unit])
+        columns.append(
+            [_compute_central_differences(problem, position, step, eps) for step in unit]
+        )
     return [
         [
             np.stack([element[o] for element in per_input], axis=1)
@@ -216,14 +224,14 @@ def numeric(problem: Problem, eps: float, count: int) -> Jacobians:
     ]
 
 
-def projected(problem: Problem, eps: float) -> tuple[Jacobians, Jacobians]:
+def compute_projections(problem: GradcheckProblem, eps: float) -> tuple[Jacobians, Jacobians]:
     """`vᵀJu` for each output and input, numeric and analytic: two evaluations for each input."""
     rng = np.random.default_rng(0)
-    outputs = _recorded(problem)
-    left = [_direction(rng, tuple(o.shape)) for o in outputs]
-    right = [_direction(rng, tuple(leaf.shape)) for leaf in problem.leaves]
+    outputs = _record_outputs(problem)
+    left = [_draw_direction(rng, tuple(o.shape)) for o in outputs]
+    right = [_draw_direction(rng, tuple(leaf.shape)) for leaf in problem.leaves]
     slopes = [
-        _slopes(problem, position, u, eps)
+        _compute_central_differences(problem, position, u, eps)
         for position, u in zip(problem.checked, right, strict=True)
     ]
     by_difference = [
@@ -231,7 +239,7 @@ def projected(problem: Problem, eps: float) -> tuple[Jacobians, Jacobians]:
     ]
     by_backward = []
     for o, v in enumerate(left):
-        found = pulled(problem, outputs, _alone(outputs, o, v))
+        found = compute_gradients(problem, outputs, _make_single_seed(outputs, o, v))
         by_backward.append(
             [
                 np.array([[0.0 if g is None else np.vdot(g.detach().numpy(), u)]])
@@ -241,7 +249,7 @@ def projected(problem: Problem, eps: float) -> tuple[Jacobians, Jacobians]:
     return by_difference, by_backward
 
 
-def _direction(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def _draw_direction(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """A random vector of length 1."""
     vector = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     length = float(np.linalg.norm(vector))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ferrograd._compile.compiled_function import Compiled
 from ferrograd._compile.signature import Static
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentTypeError
 
 
@@ -53,6 +53,8 @@ def compile(
     if not callable(f):
         raise ArgumentTypeError(f"compile: f is a {type(f).__name__}; pass a function")
     nums, names = static_argnums, static_argnames
-    nums = [nums] if isinstance(nums, int) else listed("compile", "static_argnums", nums)
-    names = [names] if isinstance(names, str) else listed("compile", "static_argnames", names)
+    nums = [nums] if isinstance(nums, int) else convert_to_list("compile", "static_argnums", nums)
+    names = (
+        [names] if isinstance(names, str) else convert_to_list("compile", "static_argnames", names)
+    )
     return Compiled(f, Static(tuple(nums), tuple(names)), check, name)

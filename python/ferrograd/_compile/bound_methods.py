@@ -41,7 +41,7 @@ class Method(functools.partial[Any]):
         return getattr, (self.owner, self.func.__name__)
 
 
-class OfObject:
+class WeakBoundFunction:
     """The function of a method for one object; it does not keep the object alive."""
 
     def __init__(self, function: Callable[..., Any], owner: Any) -> None:
@@ -63,25 +63,25 @@ class OfObject:
                 f"compile: the object of the method {self.__name__} is gone;"  # type: ignore[attr-defined]
                 " keep it for second derivatives"
             )
-        if guards.recordings:
-            _note(owner)
+        if guards.active_traces:
+            _note_owner_module(owner)
         return self._function(owner, *args, **kwargs)
 
 
-class Methods:
+class MethodTable:
     """A compiled function as a method: one `Method` for each object."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[ref[Any], Any]] = {}
 
-    def of(self, owner: Any, compiled: Any) -> Any:
+    def get_method(self, owner: Any, compiled: Any) -> Any:
         """The method of an object."""
         key, found = id(owner), self._found
         known = found.get(key)
         if known is None or known[0]() is not owner:
-            if not _stands_alone(type(owner)):
+            if not _is_compared_by_identity(type(owner)):
                 return functools.partial(compiled, owner)
-            own = compiled._bound_to_object(OfObject(compiled.__wrapped__, owner))
+            own = compiled._bound_to_object(WeakBoundFunction(compiled.__wrapped__, owner))
             known = found[key] = ref(owner, lambda _: found.pop(key, None)), own
         method = Method(known[1])
         method.owner, method.__doc__ = owner, known[1].__doc__
@@ -92,13 +92,13 @@ class Methods:
         return [compiled for _, compiled in list(self._found.values())]
 
 
-def _note(owner: Any) -> None:
+def _note_owner_module(owner: Any) -> None:
     """A method depends on the members of a module, like a call of the module."""
     if "_modules" in getattr(owner, "__dict__", ()):
         guards.note_module(owner)
 
 
-def _stands_alone(kind: type) -> bool:
+def _is_compared_by_identity(kind: type) -> bool:
     """Whether objects of a class are compared by identity."""
     same: list[tuple[Any, Any]] = [(kind.__hash__, object.__hash__), (kind.__eq__, object.__eq__)]
     return (

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.loops import _taken, may_be_native, natively
+from ferrograd._compile.loops import can_run_natively, flatten_to_tensors, run_natively
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._tensor.closures import LaterFunction
+from ferrograd._tensor.closures import DeferredFunction
 from ferrograd._tensor.pytree import Tree
-from ferrograd._tensor.recorded_arrays import recording
+from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 
@@ -39,9 +39,9 @@ def cond(
     if isinstance(pred, Tensor) and (pred.numel() != 1 or pred.dtype.name != "bool"):
         raise ShapeError(f"cond: pred is {pred.dtype.name}{list(pred.shape)}; give one boolean")
     if not (isinstance(pred, Tensor) and _core._is_recording_program()):
-        return _chosen("cond", true_fun if pred else false_fun, operands)
+        return _run_branch("cond", true_fun if pred else false_fun, operands)
     index = _core.reshape(pred, ()).astype("int64")
-    return _both("cond", index, [false_fun, true_fun], operands)
+    return _trace_branches("cond", index, [false_fun, true_fun], operands)
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
@@ -68,9 +68,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
         )
     if not (isinstance(index, Tensor) and _core._is_recording_program()):
         number = min(max(int(index), 0), len(branches) - 1)
-        return _chosen("switch", branches[number], operands)
+        return _run_branch("switch", branches[number], operands)
     clipped = _core.clip(_core.reshape(index, ()).astype("int64"), 0, len(branches) - 1)
-    return _both("switch", clipped, list(branches), operands)
+    return _trace_branches("switch", clipped, list(branches), operands)
 
 
 class _Branch:
@@ -82,62 +82,62 @@ class _Branch:
         if not callable(f):
             raise ArgumentTypeError(f"{op}: a branch is a {type(f).__name__}; pass functions")
         self.op = op
-        self.f = LaterFunction(f)
+        self.f = DeferredFunction(f)
         self.tree = tree
         self.like = like
         self.results: Tree | None = None
-        self.forms: list[tuple[str, tuple[int, ...]]] = []
+        self.specs: list[tuple[str, tuple[int, ...]]] = []
 
     def __call__(self, *given: Tensor) -> list[Tensor]:
-        found = recording(self.f, *self.tree.unflatten(given))
-        tensors, self.results = _taken(self.op, "a result", found)
-        self.forms = [(x.dtype.name, tuple(x.shape)) for x in tensors]
+        found = call_with_recorded_arrays(self.f, *self.tree.unflatten(given))
+        tensors, self.results = flatten_to_tensors(self.op, "a result", found)
+        self.specs = [(x.dtype.name, tuple(x.shape)) for x in tensors]
         if self.like is not None:
-            _check(self.op, self.like, self)
+            _check_same_results(self.op, self.like, self)
         return tensors
 
     def keeps(self, address: int) -> bool:
         """Whether a later call reads a copy of the memory at this address."""
         return self.f.keeps(address)
 
-    def built(self, found: list[Tensor]) -> Any:
+    def build_results(self, found: list[Tensor]) -> Any:
         """The results of the branch for these tensors."""
         assert self.results is not None, "the branch ran"
         return self.results.unflatten(found)
 
 
-def _chosen(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+def _run_branch(op: str, f: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
     """Runs the chosen branch; if it has a history, it is one node, as in a program."""
-    given, tree = _taken(op, "an operand", operands)
+    given, tree = flatten_to_tensors(op, "an operand", operands)
     branch = _Branch(op, f, tree)
     found = None
-    if is_grad_enabled() and may_be_native():
+    if is_grad_enabled() and can_run_natively():
         index = _core.tensor(0)
-        found = natively(lambda: _core._switch(index, [branch], given), branch.f)
-    return branch.built(branch(*given) if found is None else found)
+        found = run_natively(lambda: _core._switch(index, [branch], given), branch.f)
+    return branch.build_results(branch(*given) if found is None else found)
 
 
-def _both(
+def _trace_branches(
     op: str, index: Tensor, functions: list[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
-    given, tree = _taken(op, "an operand", operands)
+    given, tree = flatten_to_tensors(op, "an operand", operands)
     first = _Branch(op, functions[0], tree)
     branches = [first, *(_Branch(op, f, tree, first) for f in functions[1:])]
 
     found = _core._switch(index, branches, given)
     if found is not None:
         for branch in branches:
-            branch.f.recorded()
-    return first.built(branches[int(index)](*given) if found is None else found)
+            branch.f.end_trace()
+    return first.build_results(branches[int(index)](*given) if found is None else found)
 
 
-def _check(op: str, one: _Branch, other: _Branch) -> None:
+def _check_same_results(op: str, one: _Branch, other: _Branch) -> None:
     if one.results is None or other.results is None or one.results != other.results:
         raise ShapeError(
             f"{op}: a branch gives {one.results} and another {other.results};"
             " give the same containers"
         )
-    for (dtype, shape), (other_dtype, other_shape) in zip(one.forms, other.forms, strict=True):
+    for (dtype, shape), (other_dtype, other_shape) in zip(one.specs, other.specs, strict=True):
         if shape != other_shape:
             raise ShapeError(
                 f"{op}: a branch gives shape {shape} and another {other_shape}; give one shape"

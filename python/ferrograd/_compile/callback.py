@@ -13,7 +13,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.host_call import current_argument, record_argument
 from ferrograd._core import Tensor
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import parse_shape
 from ferrograd._tensor.pytree import Tree, flatten
 from ferrograd.errors import (
     ArgumentTypeError,
@@ -35,14 +35,14 @@ class ShapeDtypeStruct:
     """
 
     def __init__(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> None:
-        self.shape = shape_of("ShapeDtypeStruct", (shape,))
+        self.shape = parse_shape("ShapeDtypeStruct", (shape,))
         self.dtype = np.dtype(dtype)
 
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
 
 
-class _Result(NamedTuple):
+class _ResultSpec(NamedTuple):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
@@ -74,20 +74,22 @@ def pure_callback(
             f"pure_callback: callback is a {type(callback).__name__}; pass a function"
         )
     declared, results = flatten(result_shape_dtypes)
-    call = _Call(callback, args, kwargs, results, [_result(leaf) for leaf in declared])
+    call = _CallbackCall(
+        callback, args, kwargs, results, [_parse_result_spec(leaf) for leaf in declared]
+    )
     tensors = [leaf for leaf in call.leaves if isinstance(leaf, Tensor)]
     if _core.is_grad_enabled() and any(t.requires_grad for t in tensors):
         raise NotDifferentiableError(
             "pure_callback: an argument requires grad, and Python code has no derivative; pass"
             " x.detach(), or write a fg.Function with a backward"
         )
-    call.forget()
+    call.drop_tensors()
     return results.unflatten(_core._call_foreign("pure_callback", call, tensors))
 
 
-def _result(leaf: Any) -> _Result:
+def _parse_result_spec(leaf: Any) -> _ResultSpec:
     try:
-        return _Result(tuple(leaf.shape), np.dtype(leaf.dtype))
+        return _ResultSpec(tuple(leaf.shape), np.dtype(leaf.dtype))
     except (AttributeError, TypeError):
         raise ArgumentTypeError(
             f"pure_callback: result_shape_dtypes holds a {type(leaf).__name__}; give a"
@@ -95,7 +97,7 @@ def _result(leaf: Any) -> _Result:
         ) from None
 
 
-class _Call:
+class _CallbackCall:
     """A callback that is called with new tensors each time."""
 
     def __init__(
@@ -104,14 +106,14 @@ class _Call:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         results: Tree,
-        declared: list[_Result],
+        declared: list[_ResultSpec],
     ) -> None:
         self._callback = callback
         self.leaves, self._tree = flatten((args, kwargs))
         self._results = results
         self._declared = declared
 
-    def forget(self) -> None:
+    def drop_tensors(self) -> None:
         """Keeps the positions of tensors, but not the tensors."""
         self._tree = self._tree.without_items()
         self.leaves = [
@@ -131,9 +133,9 @@ class _Call:
                 f" and {len(self._declared)} were declared in the structure {self._results};"
                 " return what result_shape_dtypes says"
             )
-        return [self._checked(*each) for each in enumerate(found)]
+        return [self._check_result(*each) for each in enumerate(found)]
 
-    def _checked(self, number: int, found: Any) -> Tensor:
+    def _check_result(self, number: int, found: Any) -> Tensor:
         shape, dtype = self._declared[number]
         values = found.detach().numpy() if isinstance(found, Tensor) else np.asarray(found)
         if values.shape != shape:

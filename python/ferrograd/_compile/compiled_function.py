@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.bound_methods import Methods
+from ferrograd._compile.bound_methods import MethodTable
 from ferrograd._compile.entries import (
     CompiledForward,
     CompiledWithBackward,
@@ -25,10 +25,10 @@ from ferrograd._compile.entries import (
     TracedFunction,
     WarmUp,
     eager_function,
-    enabled,
     has_history,
+    is_compile_enabled,
 )
-from ferrograd._compile.explanation import check_format, explained
+from ferrograd._compile.explanation import check_format, format_program
 from ferrograd._compile.guards import GuardCollector, StateGuard
 from ferrograd._compile.program_cache import (
     LONG_PAUSE,
@@ -37,26 +37,32 @@ from ferrograd._compile.program_cache import (
     ProgramCache,
     SignatureState,
 )
-from ferrograd._compile.signature import Call, Static, sort_keywords, split_call, takes_any_keyword
+from ferrograd._compile.signature import (
+    Call,
+    Static,
+    accepts_var_keyword,
+    sort_keywords,
+    split_call,
+)
 from ferrograd._compile.verify import EagerResult
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.warn import warn_user
-from ferrograd._tensor.closures import bound_now
+from ferrograd._tensor.closures import snapshot_closure
 from ferrograd._tensor.generator import recorded_generators
-from ferrograd._tensor.recorded_arrays import recording
+from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
 #: The most traces whose reasons are kept.
-LOGGED = 16
+MAX_LOG_ENTRIES = 16
 
 #: The most calls in a row that may create state: members of modules, tensors of an optimiser.
-WARM_UPS = 4
+MAX_WARM_UPS = 4
 
 #: A count of calls that is never reached.
-ALWAYS = 1 << 63
+UNLIMITED_CALLS = 1 << 63
 
 #: The reason for calls that run eagerly because they may close over another tensor next time.
-CLOSES_OVER = "it closes over a tensor, and is called inside a transform"
+CLOSURE_REASON = "it closes over a tensor, and is called inside a transform"
 
 
 def _may_close_over_others(program: Any) -> bool:
@@ -73,22 +79,22 @@ class Compiled(_core._Replayed):
         functools.update_wrapper(self, f, updated=())
         self._static = static
         self._check = check
-        self._ordered = takes_any_keyword(f)
+        self._ordered = accepts_var_keyword(f)
         self._runs = 0
         self.name = name or getattr(f, "__name__", type(f).__name__)
         self._cache = ProgramCache()
-        self._methods = Methods()
+        self._methods = MethodTable()
         #: The reasons of the last traces.
-        self._log: deque[str] = deque(maxlen=LOGGED)
+        self._log: deque[str] = deque(maxlen=MAX_LOG_ENTRIES)
         #: Whether floats and complex numbers are inputs; otherwise they are constants.
         self._floats = True
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs a program for these arguments, or the function."""
-        if not (_core._may_replay() and enabled()):
-            return recording(self.__wrapped__, *args, **kwargs)
-        if self._cache.skips(args):
-            return recording(self.__wrapped__, *args, **kwargs)
+        if not (_core._may_replay() and is_compile_enabled()):
+            return call_with_recorded_arrays(self.__wrapped__, *args, **kwargs)
+        if self._cache.should_skip_lookup(args):
+            return call_with_recorded_arrays(self.__wrapped__, *args, **kwargs)
         kwargs = sort_keywords(kwargs, self._ordered)
         call = split_call(args, kwargs, self._static, self._floats, self._ordered)
         known = self._cache.get(call.key)
@@ -97,12 +103,12 @@ class Compiled(_core._Replayed):
         if known is None and self._cache.back_off.pauses():
             if not self._cache.back_off.logged:
                 self._cache.back_off.logged = True
-                self._log.append(f"{self._cache.why(call)}: {PAUSED_REASON}")
+                self._log.append(f"{self._cache.explain_trace(call)}: {PAUSED_REASON}")
             return eager_function(self.__wrapped__, call.tensors)(*args, **kwargs)
         if known is None or isinstance(known.other, WarmUp):
             return self._trace(call, args, kwargs)
         if known.other is not None:
-            return self._run_eagerly(ALWAYS, call, args, kwargs)
+            return self._run_eagerly(UNLIMITED_CALLS, call, args, kwargs)
         checked = self._run_eagerly_first(call, args, kwargs) if self._is_checked_next() else None
         for entry in known.programs:
             # None: a value or decision on which the trace depended has changed.
@@ -115,7 +121,7 @@ class Compiled(_core._Replayed):
         """Calls the function itself, because sums in another order have other bits."""
         if (reason := f"such calls run eagerly, because {call.explain_layout()}") not in self._log:
             self._log.append(reason)
-        return self._run_eagerly(ALWAYS, call, args, kwargs)
+        return self._run_eagerly(UNLIMITED_CALLS, call, args, kwargs)
 
     def _finish_run(
         self,
@@ -150,8 +156,8 @@ class Compiled(_core._Replayed):
             return self._trace(call, args, kwargs)
         if not back_off.logged:
             back_off.logged = True
-            self._log.append(f"{self._cache.why(call)}, once more: {PAUSED_REASON}")
-        if back_off.calls_left >= LONG_PAUSE or known.fresh() is not None:
+            self._log.append(f"{self._cache.explain_trace(call)}, once more: {PAUSED_REASON}")
+        if back_off.calls_left >= LONG_PAUSE or known.find_valid_program() is not None:
             # No program would serve this call.
             self._forget()
         return self._run_eagerly(back_off.calls_left, call, args, kwargs, known)
@@ -187,7 +193,7 @@ class Compiled(_core._Replayed):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As a method: every object has its own programs."""
-        return self if instance is None else self._methods.of(instance, self)
+        return self if instance is None else self._methods.get_method(instance, self)
 
     def _bound_to_object(self, function: Callable[..., Any]) -> Compiled:
         """The same for a function that takes no `self`."""
@@ -230,10 +236,10 @@ class Compiled(_core._Replayed):
         >>> run()
         array([6., 8.])
         """
-        call, known = self._known(args, kwargs)
+        call, known = self._find_entry(args, kwargs)
         while isinstance(known, WarmUp):
             self(*args, **kwargs)
-            call, known = self._known(args, kwargs)
+            call, known = self._find_entry(args, kwargs)
         if isinstance(known, CompiledWithBackward):
             raise CompileError(
                 f"bind: calls of {self.name} are recorded, as something requires grad; detach the"
@@ -251,15 +257,15 @@ class Compiled(_core._Replayed):
                 )
         return known.program.bind(call.values, call.tensors, known.form)
 
-    def _known(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
+    def _find_entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call and its program; the function is traced if necessary."""
         for again in (True, True, False):
             ordered = sort_keywords(kwargs, self._ordered)
             call = split_call(args, ordered, self._static, self._floats, self._ordered)
             known = self._cache.get(call.key)
-            entry: Any = known and (known.other or known.fresh())
+            entry: Any = known and (known.other or known.find_valid_program())
             to_record = entry is None or (isinstance(entry, WarmUp) and not entry.kept)
-            if not (again and to_record and enabled() and call.non_contiguous is None):
+            if not (again and to_record and is_compile_enabled() and call.non_contiguous is None):
                 break
             self(*args, **kwargs)
         if call.non_contiguous is not None:
@@ -289,16 +295,16 @@ class Compiled(_core._Replayed):
         flowchart TD
         """
         check_format(format)
-        _, known = self._known(args, kwargs)
+        _, known = self._find_entry(args, kwargs)
         if isinstance(known, WarmUp):
             what = "the call before made state (members of modules, tensors of an optimiser)"
             return f"{self.name}: {what} and ran as it is; the next call is recorded"
         if isinstance(known, Eager):
             return f"{self.name}: runs eagerly, because {known.reason}"
-        return explained(str(self.name), known.program, self._log, format)
+        return format_program(str(self.name), known.program, self._log, format)
 
     def _trace(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._log.append(self._cache.why(call))
+        self._log.append(self._cache.explain_trace(call))
         of_tensors = TracedFunction(self.__wrapped__, call, self._static, args, kwargs)
         known = self._cache.get(call.key)
         warm = known.other if known and isinstance(known.other, WarmUp) else None
@@ -318,7 +324,7 @@ class Compiled(_core._Replayed):
             return self(*args, **kwargs)
         if isinstance(entry, CompiledForward) and _may_close_over_others(entry.program):
             # The traced call counts as a call, with its changes.
-            form, entry = entry.form, Eager(CLOSES_OVER)
+            form, entry = entry.form, Eager(CLOSURE_REASON)
             self._store_eager(call, entry)
             return form.build(results)
         if isinstance(entry, Eager):
@@ -342,7 +348,7 @@ class Compiled(_core._Replayed):
     ) -> tuple[Entry, list[Any]]:
         """The program of a call and the results, or the reason why there is no program."""
         kept_before = 0 if warm is None else warm.kept
-        may_keep = kept_before < WARM_UPS
+        may_keep = kept_before < MAX_WARM_UPS
         weak = call.has_numbers
         values = call.as_tensors()
         recording = is_grad_enabled()
@@ -357,17 +363,17 @@ class Compiled(_core._Replayed):
                     # Only a call with arrays shows whether its results have a history.
                     return WarmUp(None, kept_before), []
         # A program and its derivatives use the names as they were bound during the trace.
-        later = bound_now(of_tensors.function, arrays=False)
+        later = snapshot_closure(of_tensors.function, arrays=False)
         with (
-            of_tensors.defers_backward_errors(),
+            of_tensors.defer_backward_errors(),
             GuardCollector(may_keep) as watch,
             recorded_generators() as check,
         ):
-            function = of_tensors.then(lambda _: check(), watch, kept_before > 0)
+            function = of_tensors.make_checked_function(lambda _: check(), watch, kept_before > 0)
             program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
             kept = kept or (program is not None and watch.changed_members())
             if program is not None and _may_close_over_others(program):
-                reason = CLOSES_OVER
+                reason = CLOSURE_REASON
             if program is None or kept or reason is not None:
                 watch.restore()
         if kept:
@@ -377,7 +383,10 @@ class Compiled(_core._Replayed):
         if program is None:
             return self._trace_forward(call, of_tensors, values, weak, kept_before)
         entry = CompiledWithBackward(
-            program, of_tensors.result_structure(), StateGuard(watch), of_tensors.later(later)
+            program,
+            of_tensors.result_structure(),
+            StateGuard(watch),
+            of_tensors.with_function(later),
         )
         # The program runs for the first time and sets the switches itself.
         watch.restore_switches()
@@ -400,10 +409,14 @@ class Compiled(_core._Replayed):
                 raise HistoryError
             check()
 
-        may_keep = kept_before < WARM_UPS
+        may_keep = kept_before < MAX_WARM_UPS
         with GuardCollector(may_keep) as watch, recorded_generators() as check:
             program, results = _core._record(
-                of_tensors.then(detached, watch, kept_before > 0), values, weak, may_keep, watch
+                of_tensors.make_checked_function(detached, watch, kept_before > 0),
+                values,
+                weak,
+                may_keep,
+                watch,
             )
         found = list(results) if call.tensors else _core._as_arrays(results)
         form = of_tensors.result_structure()

@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.guards import GuardCollector, StateGuard, note_bound
+from ferrograd._compile.guards import GuardCollector, StateGuard, note_bound_module
 from ferrograd._compile.signature import Call, Static
 from ferrograd._core import Tensor, _ResultStructure
 from ferrograd._tensor.pytree import flatten
-from ferrograd._tensor.recorded_arrays import recording
+from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import CompileError
 
 #: Results that a program may return directly: they contain nothing computed.
-_CONSTANT = (
+_CONSTANT_TYPES = (
     Tensor,
     np.ndarray,
     np.generic,
@@ -69,15 +69,15 @@ class TracedFunction:
         for place in call.places:
             self.leaves[place] = None
         self.static = static
-        self.args, self.kwargs = static.only(args, kwargs)
+        self.args, self.kwargs = static.select_static(args, kwargs)
         self.form: _ResultStructure | None = None
         self._are_tensors = [isinstance(value, Tensor) for value in call.values]
 
     def __call__(self, *tensors: Tensor) -> list[Tensor]:
-        found, tree = flatten(self._recorded(*tensors))
+        found, tree = flatten(self._call_recorded(*tensors))
         results = [leaf for leaf in found if isinstance(leaf, Tensor)]
         for leaf in found:
-            if not isinstance(leaf, _CONSTANT):
+            if not isinstance(leaf, _CONSTANT_TYPES):
                 raise CompileError(
                     f"compile: the function returns a {type(leaf).__name__}, which every later call"
                     " would return as it is now; return tensors, arrays, numbers and containers of"
@@ -86,7 +86,7 @@ class TracedFunction:
         self.form = _ResultStructure(tree, found)
         return results
 
-    def called(self, *values: Any) -> Any:
+    def call_with_inputs(self, *values: Any) -> Any:
         """The results of the function for these inputs."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, values, strict=True):
@@ -95,21 +95,21 @@ class TracedFunction:
         args, kwargs = self.static.join(args, kwargs, self.args, self.kwargs)
         return self.function(*args, **kwargs)
 
-    def later(self, function: Callable[..., Any]) -> TracedFunction:
+    def with_function(self, function: Callable[..., Any]) -> TracedFunction:
         """The same for derivatives, which call the function as it was when it was traced."""
         self.function = function
         return self
 
-    def _recorded(self, *tensors: Tensor) -> Any:
+    def _call_recorded(self, *tensors: Tensor) -> Any:
         """The same while a program is traced; NumPy hides the error when an element is assigned."""
         try:
-            return recording(self.called, *tensors)
+            return call_with_recorded_arrays(self.call_with_inputs, *tensors)
         except ValueError as error:
             if isinstance(error.__cause__, CompileError):
                 raise CompileError(str(error.__cause__)) from error
             raise
 
-    def then(
+    def make_checked_function(
         self, check: Callable[[list[Tensor]], None], watch: GuardCollector, collects: bool
     ) -> Callable[..., list[Tensor]]:
         """The same during a trace, with a check of the results at the end.
@@ -120,7 +120,7 @@ class TracedFunction:
 
         def checked(*tensors: Tensor) -> list[Tensor]:
             before = [tensor.requires_grad for tensor in tensors]
-            note_bound(self.function)
+            note_bound_module(self.function)
             try:
                 results = self(*tensors)
             except Exception:
@@ -144,7 +144,7 @@ class TracedFunction:
         return checked
 
     @contextmanager
-    def defers_backward_errors(self) -> Iterator[None]:
+    def defer_backward_errors(self) -> Iterator[None]:
         """If the backward pass raises during the trace, the call runs eagerly and raises there."""
         try:
             yield
@@ -227,17 +227,21 @@ def has_history(results: Any) -> bool:
 
 def eager_function(function: Callable[..., Any], tensors: bool) -> Callable[..., Any]:
     """The function to be traced; without tensors, results without a history are arrays."""
-    return functools.partial(recording, function) if tensors else _Arrays(function)
+    return (
+        functools.partial(call_with_recorded_arrays, function)
+        if tensors
+        else _ArrayResultFunction(function)
+    )
 
 
-class _Arrays:
+class _ArrayResultFunction:
     """A function whose results are arrays, as those of its programs are for arrays."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = recording(self._function, *args, **kwargs)
+        found = call_with_recorded_arrays(self._function, *args, **kwargs)
         leaves, tree = flatten(found)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         if not tensors or any(tensor.requires_grad for tensor in tensors):
@@ -246,6 +250,6 @@ class _Arrays:
         return tree.unflatten(arrays)
 
 
-def enabled() -> bool:
+def is_compile_enabled() -> bool:
     """Whether functions are compiled at all: `FERROGRAD_COMPILE=0` switches it off."""
     return os.environ.get("FERROGRAD_COMPILE", "1") != "0"

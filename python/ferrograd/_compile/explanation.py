@@ -14,7 +14,7 @@ from ferrograd.errors import ArgumentError
 #: The names of the two formats.
 FORMATS = ("text", "mermaid")
 #: The most loops of a chain that are listed in a line.
-LOOPS = 6
+MAX_LISTED_LOOPS = 6
 
 
 def check_format(name: str) -> None:
@@ -23,29 +23,29 @@ def check_format(name: str) -> None:
         raise ArgumentError(f'explain: format={name!r}; use "text" or "mermaid"')
 
 
-def explained(name: str, program: Any, log: Iterable[str], format: str) -> str:
+def format_program(name: str, program: Any, log: Iterable[str], format: str) -> str:
     """The steps of a program, its memory, and why it was traced."""
     if format == "mermaid":
-        return "\n".join(_flowchart(name, program))
-    return "\n".join(_lines(name, program, log))
+        return "\n".join(_iter_flowchart_lines(name, program))
+    return "\n".join(_iter_text_lines(name, program, log))
 
 
-def _lines(name: str, program: Any, log: Iterable[str]) -> Iterator[str]:
+def _iter_text_lines(name: str, program: Any, log: Iterable[str]) -> Iterator[str]:
     steps, told = program.steps(), program._told()
     yield f"{name}: {len(steps)} steps, {program.temporary_bytes} bytes of temporaries"
-    yield from (f"  {line}" for line in _facts(program, steps, told))
+    yield from (f"  {line}" for line in _iter_memory_lines(program, steps, told))
     for (kernel, reads, writes), (_, loops) in zip(steps, told, strict=True):
         line = f"  {', '.join(writes) or '-'} = {kernel}({', '.join(reads)})"
-        yield f"{line}  [{_named(loops)}]" if loops else line
+        yield f"{line}  [{_join_loops(loops)}]" if loops else line
     yield from (f"  recorded: {reason}" for reason in log)
 
 
-def _named(loops: list[str]) -> str:
-    rest = f"; {len(loops) - LOOPS} more" if len(loops) > LOOPS else ""
-    return "; ".join(loops[:LOOPS]) + rest
+def _join_loops(loops: list[str]) -> str:
+    rest = f"; {len(loops) - MAX_LISTED_LOOPS} more" if len(loops) > MAX_LISTED_LOOPS else ""
+    return "; ".join(loops[:MAX_LISTED_LOOPS]) + rest
 
 
-def _facts(program: Any, steps: list[Any], told: list[Any]) -> Iterator[str]:
+def _iter_memory_lines(program: Any, steps: list[Any], told: list[Any]) -> Iterator[str]:
     """Memory by its kind, memory outside the program, and steps that call Python."""
     sizes: Counter[str] = Counter()
     outside: dict[str, int] = {}
@@ -67,10 +67,10 @@ def _facts(program: Any, steps: list[Any], told: list[Any]) -> Iterator[str]:
         yield f"foreign, calls Python: {', '.join(dict.fromkeys(foreign))}"
 
 
-_SHAPES = {"foreign": ("{{", "}}"), "chain": ("[[", "]]"), "decision": ("{", "}")}
+_NODE_SHAPES = {"foreign": ("{{", "}}"), "chain": ("[[", "]]"), "decision": ("{", "}")}
 
 
-def _flowchart(name: str, program: Any) -> Iterator[str]:
+def _iter_flowchart_lines(name: str, program: Any) -> Iterator[str]:
     yield "flowchart TD"
     yield f"  %% {' '.join(name.split())}"
     sources = {f"%{number}": (source, size) for number, source, size in program._memory()}
@@ -81,16 +81,16 @@ def _flowchart(name: str, program: Any) -> Iterator[str]:
         zip(steps, told, strict=True)
     ):
         node = f"s{number}"
-        start, end = _SHAPES.get(kind, ("[", "]"))
-        label = "<br/>".join([kernel, *loops[:LOOPS]])
-        yield f'  {node}{start}"{_escaped(label)}"{end}'
+        start, end = _NODE_SHAPES.get(kind, ("[", "]"))
+        label = "<br/>".join([kernel, *loops[:MAX_LISTED_LOOPS]])
+        yield f'  {node}{start}"{_escape_label(label)}"{end}'
         for text in dict.fromkeys(reads):
             buffer, _, shape = text.partition(" ")
             source, size = sources.get(buffer, ("constant", 0))
             if buffer not in writers and buffer not in drawn:
                 drawn.add(buffer)
-                yield f'  b{buffer[1:]}(["{_escaped(source)}, {size} bytes"])'
-            yield f'  {writers.get(buffer, f"b{buffer[1:]}")} -->|"{_escaped(shape)}"| {node}'
+                yield f'  b{buffer[1:]}(["{_escape_label(source)}, {size} bytes"])'
+            yield f'  {writers.get(buffer, f"b{buffer[1:]}")} -->|"{_escape_label(shape)}"| {node}'
         writers.update((text.split()[0], node) for text in writes)
     for buffer, node in writers.items():
         source, size = sources.get(buffer, ("temporary", 0))
@@ -98,7 +98,7 @@ def _flowchart(name: str, program: Any) -> Iterator[str]:
             yield f'  {node} --> r{buffer[1:]}(["{source}, {size} bytes"])'
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     # Only the line break is markup.
     parts = (part.replace("&", "&amp;").replace("<", "&lt;") for part in text.split("<br/>"))
     return "<br/>".join(part.replace(">", "&gt;").replace('"', "&quot;") for part in parts)

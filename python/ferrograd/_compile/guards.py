@@ -18,15 +18,15 @@ from ferrograd._core import _watch_members
 Container = dict[Any, Any] | list[Any]
 
 #: The number of threads that trace. Checked before anything is noted, because it is cheap.
-recordings = 0
+active_traces = 0
 
 #: The dicts of a module that hold its members.
-TABLES = ("_parameters", "_buffers", "_modules")
+MEMBER_TABLES = ("_parameters", "_buffers", "_modules")
 
 #: Types with few values, each with its own program. Numbers would need too many programs.
-_SWITCH = (bool, str, type(None))
+_SWITCH_TYPES = (bool, str, type(None))
 
-_NUMBERS = (int, float, complex, np.number, Enum)
+_NUMBER_TYPES = (int, float, complex, np.number, Enum)
 
 _lock = _thread.allocate_lock()
 _local = _thread._local()
@@ -49,13 +49,13 @@ class GuardCollector:
     def __enter__(self) -> GuardCollector:
         self._outer = getattr(_local, "watch", None)
         _local.watch = self
-        _count(1)
+        _count_active_traces(1)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: Any, traceback: TracebackType | None
     ) -> None:
-        _count(-1)
+        _count_active_traces(-1)
         _local.watch = self._outer
         if kind is not None:
             self.restore()
@@ -63,7 +63,7 @@ class GuardCollector:
     def restore(self) -> None:
         """Restores the contents of containers."""
         for container in self.containers:
-            _restore(container, self._before[id(container)])
+            _restore_container(container, self._before[id(container)])
         for now, before, owner in self._owned.values():
             if not isinstance(now, dict):
                 for key, old in before.items():
@@ -77,8 +77,8 @@ class GuardCollector:
             for now in self.containers
             if isinstance(now, dict)
             for key, old in cast("dict[Any, Any]", self._before[id(now)]).items()
-            if isinstance(old, _SWITCH) and key in now and now[key] is not old
-            if isinstance(now[key], _SWITCH)
+            if isinstance(old, _SWITCH_TYPES) and key in now and now[key] is not old
+            if isinstance(now[key], _SWITCH_TYPES)
         ]
 
     def changed_members(self) -> bool:
@@ -107,7 +107,7 @@ class GuardCollector:
                     )
         return None
 
-    def own(self, owner: type, container: dict[Any, Any]) -> None:
+    def add_owned(self, owner: type, container: dict[Any, Any]) -> None:
         """Notes a dict of a module, an optimiser or a schedule, with its numbers.
 
         Numbers of the class are noted, too, because an instance may count in the class.
@@ -151,16 +151,20 @@ class StateGuard:
 
     def __init__(self, watch: GuardCollector) -> None:
         self._members = [
-            (now, {key: old for key, old in before.items() if _is_told(old)}, owner.__name__)
+            (
+                now,
+                {key: old for key, old in before.items() if _is_guarded_value(old)},
+                owner.__name__,
+            )
             for now, before, owner in watch._owned.values()
         ]
 
-    def changed(self) -> str:
+    def describe_change(self) -> str:
         """The first one that has changed, with advice if it is a learning rate."""
         for now, before, owner in self._members:
             for key, old in before.items():
                 new = now.get(key)
-                if new is not old and new != old and _is_told(new):
+                if new is not old and new != old and _is_guarded_value(new):
                     rate = "; use lr=fg.tensor(...)" if key == "lr" else ""
                     return f"{key!r} of {owner} is {new!r} and was {old!r}{rate}"
         return ""
@@ -179,19 +183,19 @@ def note_owned(owner: object, *containers: dict[Any, Any]) -> None:
     watch: GuardCollector | None = getattr(_local, "watch", None)
     if watch is not None:
         for container in (owner.__dict__, *containers):
-            watch.own(type(owner), container)
+            watch.add_owned(type(owner), container)
 
 
 def note_module(module: Any) -> None:
     """`note_owned` for a module, with its members and its hooks."""
     note_owned(module)
-    note(*(module.__dict__[table] for table in TABLES))
+    note(*(module.__dict__[table] for table in MEMBER_TABLES))
     hooks = module.__dict__.get("_hooks")
     if hooks is not None:
-        note(*hooks.tables())
+        note(*hooks.call_hook_tables())
 
 
-def note_bound(function: Any) -> None:
+def note_bound_module(function: Any) -> None:
     """`note_module` for the module to which a method is bound."""
     owner = getattr(function, "__self__", None)
     if "_modules" in getattr(owner, "__dict__", ()):
@@ -202,21 +206,21 @@ def _is_number(value: Any) -> bool:
     """Whether a value may be a counter: numbers, members of an Enum, and tuples of them."""
     if isinstance(value, tuple):
         return all(map(_is_number, value))
-    return isinstance(value, _NUMBERS) and not isinstance(value, bool)
+    return isinstance(value, _NUMBER_TYPES) and not isinstance(value, bool)
 
 
-def _is_told(value: Any) -> bool:
+def _is_guarded_value(value: Any) -> bool:
     return isinstance(value, int | float | str)
 
 
-def _count(change: int) -> None:
-    global recordings
+def _count_active_traces(change: int) -> None:
+    global active_traces
     with _lock:
-        recordings += change
+        active_traces += change
         _watch_members(change)
 
 
-def _restore(container: Container, before: Any) -> None:
+def _restore_container(container: Container, before: Any) -> None:
     if isinstance(container, list):
         container[:] = before
         return

@@ -17,14 +17,14 @@ from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import CompileError
 
 
-class _Place:
+class _TensorPlaceholder:
     """The placeholder of a tensor among the arguments, with its number."""
 
     def __init__(self, number: int) -> None:
         self.number = number
 
 
-class GivenArray:
+class ArrayArgument:
     """An array that was passed to code which every run calls again.
 
     An array that exists outside is read with its current values. An array that the traced function
@@ -35,15 +35,15 @@ class GivenArray:
         self._array = array
         self._copy: np.ndarray[Any, Any] | None = array.copy()
 
-    def now(self) -> np.ndarray[Any, Any]:
+    def current_value(self) -> np.ndarray[Any, Any]:
         """The array for a later call."""
         if self._copy is not None and not _core._is_recording_program():
-            if self._is_alone():
+            if self._is_unshared():
                 self._array = self._copy
             self._copy = None
         return self._array
 
-    def _is_alone(self) -> bool:
+    def _is_unshared(self) -> bool:
         """Whether the array, or the base of a view, has no other references."""
         array: Any = self._array
         # References: this object, the base or view, and the call of getrefcount.
@@ -57,12 +57,12 @@ class GivenArray:
 def record_argument(leaf: Any) -> Any:
     """What a program keeps of an argument that is not a tensor: see `current_argument`."""
     shown = type(leaf) is np.ndarray and _core._is_recording_program()
-    return GivenArray(leaf) if shown else leaf
+    return ArrayArgument(leaf) if shown else leaf
 
 
 def current_argument(leaf: Any) -> Any:
     """The argument for a later call."""
-    return leaf.now() if type(leaf) is GivenArray else leaf
+    return leaf.current_value() if type(leaf) is ArrayArgument else leaf
 
 
 class FunctionCall:
@@ -87,7 +87,9 @@ class FunctionCall:
         for number, tensor in enumerate(tensors):
             numbers.setdefault(id(tensor), []).append(number)
         self._leaves = [
-            _Place(numbers[id(leaf)].pop(0)) if numbers.get(id(leaf)) else record_argument(leaf)
+            _TensorPlaceholder(numbers[id(leaf)].pop(0))
+            if numbers.get(id(leaf))
+            else record_argument(leaf)
             for leaf in leaves
         ]
         found, form = flatten(returned)
@@ -107,7 +109,8 @@ class FunctionCall:
             for tensor, need in zip(tensors, self._needs, strict=True)
         ]
         leaves = [
-            own[x.number] if isinstance(x, _Place) else current_argument(x) for x in self._leaves
+            own[x.number] if isinstance(x, _TensorPlaceholder) else current_argument(x)
+            for x in self._leaves
         ]
         args, kwargs = self._tree.unflatten(leaves)
         outputs, form = flatten(self._function(*args, **kwargs))
@@ -119,12 +122,14 @@ class FunctionCall:
         shared[self] = own, outputs
         return [output.detach() for output in outputs]
 
-    def pull(self, graded: list[int], wanted: list[int], present: list[bool]) -> _Pull:
+    def pull(
+        self, graded: list[int], wanted: list[int], present: list[bool]
+    ) -> _FunctionCallBackward:
         """The backward, for the gradients of some outputs and some inputs."""
-        return _Pull(self, graded, wanted, present)
+        return _FunctionCallBackward(self, graded, wanted, present)
 
 
-class _Pull:
+class _FunctionCallBackward:
     """The backward of a repeated call."""
 
     def __init__(

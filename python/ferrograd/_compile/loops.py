@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.entries import enabled
+from ferrograd._compile.entries import is_compile_enabled
 from ferrograd._core import Tensor, stack
-from ferrograd._tensor.closures import LaterFunction
+from ferrograd._tensor.closures import DeferredFunction
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.pytree import Tree, flatten
-from ferrograd._tensor.recorded_arrays import recording
+from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -64,14 +64,14 @@ def scan(
     >>> sums.tolist()
     [1.0, 3.0, 6.0]
     """
-    every = _every("scan", checkpoint)
+    interval = _check_checkpoint("scan", checkpoint)
     _check_unroll("scan", unroll)
-    carry, carry_tree = _taken("scan", "init", init)
-    scanned, xs_tree = _taken("scan", "xs", xs)
-    count = _count(scanned, length)
-    body = _Body("scan", f, carry, carry_tree, xs_tree)
+    carry, carry_tree = flatten_to_tensors("scan", "init", init)
+    scanned, xs_tree = flatten_to_tensors("scan", "xs", xs)
+    count = _count_iterations(scanned, length)
+    body = _LoopBody("scan", f, carry, carry_tree, xs_tree)
 
-    def in_python(*given: Tensor) -> list[Tensor]:
+    def run_in_python(*given: Tensor) -> list[Tensor]:
         now, rows = list(given[: len(carry)]), given[len(carry) :]
         stacked: list[list[Tensor]] = []
         for k in range(count)[:: -1 if reverse else 1]:
@@ -81,16 +81,18 @@ def scan(
         columns = list(zip(*stacked[:: -1 if reverse else 1], strict=True))
         return [*now, *(stack(list(column)) for column in columns)]
 
-    in_python.keeps = body.f.keeps  # type: ignore[attr-defined]
+    run_in_python.keeps = body.f.keeps  # type: ignore[attr-defined]
     found = None
-    how = (count, reverse, min(every, max(count, 1)))
-    if may_be_native():
-        found = natively(lambda: _core._scan(body, in_python, carry, scanned, how), body.f)
+    how = (count, reverse, min(interval, max(count, 1)))
+    if can_run_natively():
+        found = run_natively(lambda: _core._scan(body, run_in_python, carry, scanned, how), body.f)
     if found is None:
-        found = in_python(*carry, *scanned) if count else _unchanged(body, carry, scanned)
+        found = (
+            run_in_python(*carry, *scanned) if count else _run_zero_iterations(body, carry, scanned)
+        )
     rest = iter(found)
     last = carry_tree.unflatten(rest)
-    return last, body.ys_tree().unflatten(rest)
+    return last, body.get_ys_tree().unflatten(rest)
 
 
 def fori_loop(
@@ -115,14 +117,16 @@ def fori_loop(
     >>> fg.fori_loop(0, 4, lambda i, total: total + i, 0.0).item()
     6.0
     """
-    every = _every("fori_loop", checkpoint)
+    interval = _check_checkpoint("fori_loop", checkpoint)
     _check_unroll("fori_loop", 1 if unroll is None else unroll)
     for name, bound in (("lower", lower), ("upper", upper)):
         whole = isinstance(bound, int | np.integer) or (
             isinstance(bound, Tensor) and bound.shape == () and "int" in bound.dtype.name
         )
         if not whole:
-            raise ArgumentTypeError(f"fori_loop: {name} is {_shown(bound)}; give a whole number")
+            raise ArgumentTypeError(
+                f"fori_loop: {name} is {_describe_bound(bound)}; give a whole number"
+            )
     first = (_core.tensor(lower, dtype="int64"), init_val)
 
     def step(now: Any, _: Any = None) -> Any:
@@ -132,10 +136,10 @@ def fori_loop(
         return while_loop(lambda now: now[0] < upper, step, first)[1]
     lower, upper = int(lower), int(upper)
     if upper <= lower:
-        carry, tree = _taken("fori_loop", "init_val", init_val)
+        carry, tree = flatten_to_tensors("fori_loop", "init_val", init_val)
         return tree.unflatten(carry)
     length = upper - lower
-    return scan(lambda now, _: (step(now), None), first, length=length, checkpoint=every)[0][1]
+    return scan(lambda now, _: (step(now), None), first, length=length, checkpoint=interval)[0][1]
 
 
 def while_loop(
@@ -155,13 +159,15 @@ def while_loop(
     >>> fg.while_loop(lambda x: x < 100.0, lambda x: x * 2.0, 3.0).item()
     192.0
     """
-    carry, tree = _taken("while_loop", "init_val", init_val)
-    step = _Body("while_loop", lambda value, _: (body_fun(value), None), carry, tree, _tree(None))
+    carry, tree = flatten_to_tensors("while_loop", "init_val", init_val)
+    step = _LoopBody(
+        "while_loop", lambda value, _: (body_fun(value), None), carry, tree, _get_tree(None)
+    )
 
-    condition = LaterFunction(cond_fun)
+    condition = DeferredFunction(cond_fun)
 
-    def goes_on(*given: Tensor) -> list[Tensor]:
-        found = recording(condition, tree.unflatten(given))
+    def evaluate_condition(*given: Tensor) -> list[Tensor]:
+        found = call_with_recorded_arrays(condition, tree.unflatten(given))
         result = found if isinstance(found, Tensor) else _core.tensor(found)
         if result.shape != () or result.dtype.name != "bool":
             raise ShapeError(
@@ -170,7 +176,7 @@ def while_loop(
             )
         return [result]
 
-    def in_python(*given: Tensor) -> list[Tensor]:
+    def run_in_python(*given: Tensor) -> list[Tensor]:
         if _core._is_recording_program():
             raise CompileError(
                 "while_loop: the derivative that is recorded here must have derivatives itself, and"
@@ -178,26 +184,26 @@ def while_loop(
                 " tensors outside that require grad"
             )
         now = list(given)
-        while bool(goes_on(*now)[0]):
+        while bool(evaluate_condition(*now)[0]):
             now = step(*now)
         return now
 
     def keeps(address: int) -> bool:
         return condition.keeps(address) or step.f.keeps(address)
 
-    in_python.keeps = keeps  # type: ignore[attr-defined]
+    run_in_python.keeps = keeps  # type: ignore[attr-defined]
     found = None
-    if may_be_native():
-        found = natively(
-            lambda: _core._while_loop(goes_on, step, in_python, carry),
+    if can_run_natively():
+        found = run_natively(
+            lambda: _core._while_loop(evaluate_condition, step, run_in_python, carry),
             condition,
             step.f,
             endless=True,
         )
-    return tree.unflatten(in_python(*carry) if found is None else found)
+    return tree.unflatten(run_in_python(*carry) if found is None else found)
 
 
-class _Body:
+class _LoopBody:
     """The body of a loop as a function of tensors: the carry, then one element of each of xs."""
 
     def __init__(
@@ -209,8 +215,8 @@ class _Body:
         xs_tree: Tree,
     ) -> None:
         self.op = op
-        self.f = LaterFunction(f)
-        self.forms = [(x.dtype.name, tuple(x.shape)) for x in carry]
+        self.f = DeferredFunction(f)
+        self.carry_specs = [(x.dtype.name, tuple(x.shape)) for x in carry]
         self.carry_tree = carry_tree
         self.xs_tree = xs_tree
         self.results: Tree | None = None
@@ -218,23 +224,23 @@ class _Body:
     def __call__(self, *given: Tensor) -> list[Tensor]:
         leaves = iter(given)
         carry = self.carry_tree.unflatten(leaves)
-        found = recording(self.f, carry, self.xs_tree.unflatten(leaves))
+        found = call_with_recorded_arrays(self.f, carry, self.xs_tree.unflatten(leaves))
         if not isinstance(found, tuple) or len(found) != 2:
             raise ArgumentTypeError(
                 f"{self.op}: f gave a {type(found).__name__}; return the carry and a result"
                 " (or None)"
             )
-        new, tree = _taken(self.op, "the carry", found[0])
+        new, tree = flatten_to_tensors(self.op, "the carry", found[0])
         if tree != self.carry_tree:
             raise ShapeError(
                 f"{self.op}: the carry was {self.carry_tree} and became {tree}; keep its containers"
             )
-        for before, now in zip(self.forms, new, strict=True):
-            self._check(before, now)
-        results, self.results = _taken(self.op, "the result", found[1])
+        for before, now in zip(self.carry_specs, new, strict=True):
+            self._check_carry(before, now)
+        results, self.results = flatten_to_tensors(self.op, "the result", found[1])
         return [*new, *results]
 
-    def _check(self, before: tuple[str, tuple[int, ...]], now: Tensor) -> None:
+    def _check_carry(self, before: tuple[str, tuple[int, ...]], now: Tensor) -> None:
         if before[1] != tuple(now.shape):
             raise ShapeError(
                 f"{self.op}: a carried value had shape {before[1]} and got {tuple(now.shape)};"
@@ -246,13 +252,15 @@ class _Body:
                 f" begin with {now.dtype.name}, or convert it"
             )
 
-    def ys_tree(self) -> Tree:
+    def get_ys_tree(self) -> Tree:
         """The tree of the results."""
         assert self.results is not None, "the body ran"
         return self.results
 
 
-def _unchanged(body: _Body, carry: list[Tensor], scanned: list[Tensor]) -> list[Tensor]:
+def _run_zero_iterations(
+    body: _LoopBody, carry: list[Tensor], scanned: list[Tensor]
+) -> list[Tensor]:
     """The result of a loop without iterations; f of zeros gives the form of the results."""
     with no_grad():
         elements = [zeros(x.shape[1:], dtype=x.dtype) for x in scanned]
@@ -260,13 +268,13 @@ def _unchanged(body: _Body, carry: list[Tensor], scanned: list[Tensor]) -> list[
     return [*carry, *(zeros((0, *x.shape), dtype=x.dtype) for x in results)]
 
 
-def may_be_native() -> bool:
+def can_run_natively() -> bool:
     """Whether bodies may be traced here."""
-    return enabled() and (_core._is_recording_program() or _core._may_replay())
+    return is_compile_enabled() and (_core._is_recording_program() or _core._may_replay())
 
 
-def natively(
-    run: Callable[[], list[Tensor] | None], *functions: LaterFunction, endless: bool = False
+def run_natively(
+    run: Callable[[], list[Tensor] | None], *functions: DeferredFunction, endless: bool = False
 ) -> list[Tensor] | None:
     """The results computed by the core; None if the loop must run in Python."""
     try:
@@ -283,17 +291,17 @@ def natively(
         return None
     if found is not None:
         for function in functions:
-            function.recorded()
+            function.end_trace()
     return found
 
 
-def _shown(bound: Any) -> str:
+def _describe_bound(bound: Any) -> str:
     if isinstance(bound, Tensor):
         return f"{bound.dtype.name}{list(bound.shape)}"
     return f"a {type(bound).__name__}"
 
 
-def _every(op: str, checkpoint: Any) -> int:
+def _check_checkpoint(op: str, checkpoint: Any) -> int:
     """The number of iterations for each kept carry."""
     if not isinstance(checkpoint, int | np.integer) or checkpoint is True or checkpoint < 1:
         raise ArgumentError(
@@ -309,11 +317,11 @@ def _check_unroll(op: str, unroll: Any) -> None:
     raise ArgumentError(f"{op}: unroll is {unroll!r}; give a whole number of at least 1")
 
 
-def _tree(value: Any) -> Tree:
+def _get_tree(value: Any) -> Tree:
     return flatten(value)[1]
 
 
-def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
+def flatten_to_tensors(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
     """The leaves of a value as tensors, and its tree."""
     leaves, tree = flatten(value)
     tensors = []
@@ -326,7 +334,7 @@ def _taken(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
     return tensors, tree.without_items()
 
 
-def _count(scanned: list[Tensor], length: int | None) -> int:
+def _count_iterations(scanned: list[Tensor], length: int | None) -> int:
     """The number of iterations."""
     counts = {length} if length is not None else set()
     for x in scanned:

@@ -20,15 +20,15 @@ MAX_VARIANTS = 4
 #: The most signatures without a program.
 MAX_WITHOUT_PROGRAM = 64
 #: A trace costs up to ten calls, so it saves time if its program runs this often.
-PAYING_RUNS = 16
+MIN_RUNS_TO_PAY = 16
 #: After this many traces that did not save time, calls run the function itself ...
-UNPAID_TRACES = 8
+MAX_UNPAID_TRACES = 8
 #: ... this many of them, and twice as many after each further such trace.
-FIRST_PAUSE = 64
-LONGEST_PAUSE = 1 << 20
+MIN_PAUSE = 64
+MAX_PAUSE = 1 << 20
 #: In longer pauses than this, only one of this many calls compares its arguments with programs.
 LONG_PAUSE = 1 << 10
-LOOK_EVERY = 16
+PROBE_INTERVAL = 16
 PAUSED_REASON = (
     "recording does not pay, as its programs serve few calls, so that the function itself runs for"
     " a while, and longer each time"
@@ -46,13 +46,13 @@ class BackOff:
         #: Whether the log has a line about the pause.
         self.logged = False
 
-    def count(self, paid: bool) -> None:
+    def record_trace(self, paid: bool) -> None:
         """Notes whether a trace has saved time; too many that did not start or extend a pause."""
         self.unpaid = 0 if paid else self.unpaid + 1
         self.logged = self.logged and not paid
-        if self.unpaid >= UNPAID_TRACES:
-            doublings = self.unpaid - UNPAID_TRACES
-            self.calls_left = min(FIRST_PAUSE << doublings, LONGEST_PAUSE)
+        if self.unpaid >= MAX_UNPAID_TRACES:
+            doublings = self.unpaid - MAX_UNPAID_TRACES
+            self.calls_left = min(MIN_PAUSE << doublings, MAX_PAUSE)
 
     def pauses(self) -> bool:
         """Counts a call; returns whether it runs the function itself."""
@@ -85,7 +85,7 @@ class SignatureState:
         self.other: Eager | WarmUp | None = None
         self.back_off = BackOff()
 
-    def fresh(self) -> ProgramEntry | None:
+    def find_valid_program(self) -> ProgramEntry | None:
         """A program that fits, as far as this is known without running it."""
         return next((p for p in self.programs if not p.program._is_stale()), None)
 
@@ -94,7 +94,7 @@ class SignatureState:
         if self.back_off.calls_left:
             return self.back_off.pauses()
         newest = next(iter(self.programs), None)
-        self.back_off.count(newest is None or newest.program._used[1] >= PAYING_RUNS)
+        self.back_off.record_trace(newest is None or newest.program._used[1] >= MIN_RUNS_TO_PAY)
         return self.back_off.calls_left > 0
 
 
@@ -115,10 +115,10 @@ class ProgramCache:
         """The state of a signature."""
         return self._states.get(key)
 
-    def skips(self, args: tuple[Any, ...]) -> bool:
+    def should_skip_lookup(self, args: tuple[Any, ...]) -> bool:
         """Whether to skip the check of a call: in a long pause most calls have new signatures."""
         left = self.back_off.calls_left
-        if left < LONG_PAUSE or left % LOOK_EVERY == 1:
+        if left < LONG_PAUSE or left % PROBE_INTERVAL == 1:
             return False
         if not any(isinstance(x, Tensor) for x in args):
             return False
@@ -135,7 +135,7 @@ class ProgramCache:
         self._states.clear()
         self.newest, self.back_off = None, BackOff()
 
-    def why(self, call: Call) -> str:
+    def explain_trace(self, call: Call) -> str:
         """The reason why a call is traced."""
         state = self.get(call.key)
         if state is None:
@@ -145,9 +145,9 @@ class ProgramCache:
         if isinstance(state.other, WarmUp):
             did = "made state" if state.other.kept else "showed what arrays give"
             return f"the call before {did}"
-        if state.fresh() is not None:
+        if state.find_valid_program() is not None:
             return "values took another way than those recorded before"
-        changed = state.programs[0].watched.changed() if state.programs else ""
+        changed = state.programs[0].watched.describe_change() if state.programs else ""
         what = "what the function looked at beside its arguments has changed"
         return f"{what}: {changed}" if changed else what
 
@@ -158,35 +158,35 @@ class ProgramCache:
         if not isinstance(entry, ProgramEntry):
             state.other, dropped = entry, bool(state.programs)
             state.programs = []
-            self._limit_others()
+            self._limit_without_program()
             return dropped
         state.other = None
         for other in state.programs:
             # Only programs in use need memory for their temporaries.
             other.program._trim()
         state.programs = [entry, *state.programs]
-        gone = self._oldest(state.programs, MAX_VARIANTS) + self._oldest(
+        gone = self._find_least_recent(state.programs, MAX_VARIANTS) + self._find_least_recent(
             self.programs(), 2 * MANY_SIGNATURES
         )
         for one in gone:
-            self.back_off.count(one.program._used[1] >= PAYING_RUNS)
-            self._drop(one)
+            self.back_off.record_trace(one.program._used[1] >= MIN_RUNS_TO_PAY)
+            self._drop_program(one)
         return bool(gone)
 
-    def _oldest(self, programs: Iterable[ProgramEntry], most: int) -> list[ProgramEntry]:
+    def _find_least_recent(self, programs: Iterable[ProgramEntry], most: int) -> list[ProgramEntry]:
         """The programs above the limit: the least recently used ones."""
         found = sorted(programs, key=lambda entry: entry.program._used[0])
         return found[: max(len(found) - most, 0)]
 
-    def _drop(self, entry: ProgramEntry) -> None:
+    def _drop_program(self, entry: ProgramEntry) -> None:
         for key, state in list(self._states.items()):
             state.programs = [own for own in state.programs if own is not entry]
             if not state.programs and state.other is None:
                 self._states.pop(key, None)
 
-    def _limit_others(self) -> None:
+    def _limit_without_program(self) -> None:
         items = list(self._states.items())
         others = [key for key, state in items if state.other is not None]
         for key in others[: max(len(others) - MAX_WITHOUT_PROGRAM, 0)]:
-            self.back_off.count(paid=False)
+            self.back_off.record_trace(paid=False)
             self._states.pop(key, None)

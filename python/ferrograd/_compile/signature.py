@@ -77,14 +77,14 @@ def as_tensor(value: Any, scalar: bool = False) -> Tensor:
     return _value(value) if scalar or dtype else tensor(value)
 
 
-def takes_any_keyword(function: Any) -> bool:
+def accepts_var_keyword(function: Any) -> bool:
     """Whether a function takes, or may take, `**kwargs`, whose order it sees."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if not hasattr(function, "__code__"):
         function = getattr(function, "forward", function)
     code = getattr(function, "__code__", None)
-    return code is None or bool(code.co_flags & VAR_KEYWORD)
+    return code is None or bool(code.co_flags & CO_VARKEYWORDS)
 
 
 def sort_keywords(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def sort_keywords(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
 
 
 #: The flag of code that takes `**kwargs`.
-VAR_KEYWORD = 0x08
+CO_VARKEYWORDS = 0x08
 
 
 class Static(NamedTuple):
@@ -120,7 +120,7 @@ class Static(NamedTuple):
         nums = (n - (n > 0) for n in self.nums if n)
         return Static(tuple(nums), self.names)
 
-    def only(
+    def select_static(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments of a call with None for those that are not static."""

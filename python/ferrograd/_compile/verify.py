@@ -22,7 +22,7 @@ from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import CompileError
 
 #: Reasons for a difference.
-_ANEW = (
+_DIFFERENCE_CAUSE = (
     "the function depends on something besides its arguments; pass it as one; see"
     " docs/when_it_goes_wrong.md"
 )
@@ -36,11 +36,11 @@ class EagerResult:
     """
 
     def __init__(self, function: TracedFunction, call: Call) -> None:
-        self._results = tried(lambda: function(*call.as_tensors()))
+        self._results = run_and_restore(lambda: function(*call.as_tensors()))
         self._form = function.result_structure()
-        self._said = compare_with_arrays.difference(
-            lambda: tried(lambda: function.called(*call.as_tensors())),
-            lambda *values: tried(lambda: function.called(*values)),
+        self._array_difference = compare_with_arrays.describe_difference(
+            lambda: run_and_restore(lambda: function.call_with_inputs(*call.as_tensors())),
+            lambda *values: run_and_restore(lambda: function.call_with_inputs(*values)),
             call.values,
         )
 
@@ -50,21 +50,23 @@ class EagerResult:
         if new.tree != old.tree:
             raise CompileError(
                 f"compile: {name} returned {old.tree} when it was recorded and returns {new.tree}"
-                f" now; {_ANEW}"
+                f" now; {_DIFFERENCE_CAUSE}"
             )
         for i, (a, b) in enumerate(zip(old.leaves, new.leaves, strict=True)):
             got = next(results) if a is Tensor else a
             want = next(tensors) if b is Tensor else b
-            if _bits(got) != _bits(want):
+            if _to_bytes(got) != _to_bytes(want):
                 raise CompileError(
                     f"compile: result {i} of {name} is {got} replayed and {want} computed anew;"
-                    f" {_ANEW}"
+                    f" {_DIFFERENCE_CAUSE}"
                 )
-        if self._said is not None:
-            raise CompileError(f"compile: {name}: {self._said}; {compare_with_arrays.CAUSES}")
+        if self._array_difference is not None:
+            raise CompileError(
+                f"compile: {name}: {self._array_difference}; {compare_with_arrays.CAUSES}"
+            )
 
 
-def tried(function: Callable[[], Any]) -> Any:
+def run_and_restore(function: Callable[[], Any]) -> Any:
     """The results of a function, with arrays for tensors; its changes are restored.
 
     Restored are, as after a failed trace: memory of tensors, gradients, generators, members of
@@ -72,18 +74,18 @@ def tried(function: Callable[[], Any]) -> Any:
     """
     with GuardCollector() as watch, recorded_generators():
         try:
-            return _core._tried(function, _as_arrays)
+            return _core._tried(function, _convert_to_arrays)
         finally:
             watch.restore()
 
 
-def _as_arrays(found: Any) -> Any:
+def _convert_to_arrays(found: Any) -> Any:
     leaves, tree = flatten(found)
     arrays = [leaf.detach().numpy().copy() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     return tree.unflatten(arrays)
 
 
-def _bits(value: Any) -> Any:
+def _to_bytes(value: Any) -> Any:
     if isinstance(value, Tensor):
         value = value.detach().numpy()
     numeric = isinstance(value, np.ndarray | np.generic | float | complex)

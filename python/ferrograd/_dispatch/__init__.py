@@ -1,5 +1,6 @@
-"""NumPy's and SciPy's calls on tensors: which of our functions each means, and how it is called.
+"""NumPy's and SciPy's calls on tensors: finds our function for each call, and translates arguments.
 
-Order of the modules: `table` and `detached` at the bottom, then `ufuncs`, `keywords`, `operations`,
-and `protocols` on top; `composed` fills the table and is loaded on a miss.
+Order of the modules: `function_table` and `detach` at the bottom, then `ufuncs`, `keywords`,
+`operations`, and `protocols` on top. `composed` fills the table; it is loaded when an entry is
+missing.
 """

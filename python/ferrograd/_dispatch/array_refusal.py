@@ -22,19 +22,21 @@ from ferrograd.errors import ArgumentTypeError, GraphCutError, NotDifferentiable
 
 #: Libraries whose functions convert their arguments to arrays, and modules of their wrappers.
 _LIBRARIES = {"numpy", "scipy", "pandas", "sklearn", "matplotlib"}
-_BETWEEN = {"functools", "contextlib"}
+_WRAPPER_MODULES = {"functools", "contextlib"}
 
-_ANY = (
+_GENERAL_REMEDY = (
     "use fg.stack for several tensors, ferrograd.numpy and ferrograd.scipy, whose functions take"
     " tensors and lists of them, or detach() or no_grad() to mean it"
 )
-_WRITTEN = "write it with functions of ferrograd, or use detach() or no_grad() to mean it"
-_ARGUMENT = f"ferrograd has no derivative by this argument: {_WRITTEN}"
-_DRAWN = "a picture has no derivative: draw t.detach()"
-_LABELLED = "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
+_REWRITE_REMEDY = "write it with functions of ferrograd, or use detach() or no_grad() to mean it"
+_ARGUMENT_REMEDY = f"ferrograd has no derivative by this argument: {_REWRITE_REMEDY}"
+_PLOT_REMEDY = "a picture has no derivative: draw t.detach()"
+_PANDAS_REMEDY = (
+    "compute with the array of a Series or DataFrame, s.to_numpy(), or detach() to mean it"
+)
 
 #: Parts of SciPy that compute with tensors if SCIPY_ARRAY_API is set: see docs/scipy.md.
-_STANDARD = {
+_ARRAY_API_FUNCTIONS = {
     "scipy.integrate": "cubature cumulative_simpson nsum qmc_quad tanhsinh",
     "scipy.interpolate": "RBFInterpolator",
     "scipy.signal": """abcd_normalize bilinear_zpk cheb1ord cheb2ord envelope firwin freqs freqs_zpk
@@ -48,7 +50,7 @@ _STANDARD = {
         trim_mean tsem tstd ttest_1samp ttest_ind ttest_ind_from_stats ttest_rel tvar variation
         yeojohnson_llf zmap zscore""",
 }
-_SWITCH = "SCIPY_ARRAY_API"
+_ARRAY_API_VARIABLE = "SCIPY_ARRAY_API"
 
 
 def array_of(tensor: Tensor) -> Any:
@@ -59,15 +61,15 @@ def array_of(tensor: Tensor) -> Any:
     operand if that is not a numeric array.
     """
     frame = sys._getframe(1)
-    if _leaves_products(frame):
+    if _is_sparse_product(frame):
         whole = np.empty((), object)
         whole[()] = tensor
         return whole
     if frame.f_code is mapdomain.__code__:
-        carried = tensor.detach().numpy(writable=False).view(_Carried)
+        carried = tensor.detach().numpy(writable=False).view(_TensorBackedArray)
         carried.tensor = tensor
         return carried
-    raise _refusal(frame)
+    raise _make_error(frame)
 
 
 def number_of(call: str) -> None:
@@ -77,25 +79,25 @@ def number_of(call: str) -> None:
     see.
     """
     frame = sys._getframe(1)
-    if _root(frame) in _LIBRARIES:
-        raise _refusal(frame, f"it calls {call}, and the result")
+    if _get_root_package(frame) in _LIBRARIES:
+        raise _make_error(frame, f"it calls {call}, and the result")
 
 
-def _no_operator(tensor: Tensor) -> NoReturn:
+def _refuse_linear_operator(tensor: Tensor) -> NoReturn:
     """Replaces `matvec`, which SciPy calls on linear operators."""
     frame = sys._getframe(1)
     if not str(frame.f_globals.get("__name__", "")).startswith("scipy.sparse.linalg"):
         raise AttributeError(f"'{type(tensor).__name__}' object has no attribute 'matvec'")
-    home, name = _called(frame)[0] or ("scipy.sparse.linalg", "aslinearoperator")
+    home, name = _find_library_call(frame)[0] or ("scipy.sparse.linalg", "aslinearoperator")
     if not (tensor.requires_grad and is_grad_enabled()):
         raise ArgumentTypeError(f"{home}.{name}: it takes no tensors; pass the array t.numpy()")
-    raise NotDifferentiableError(f"{home}.{name}: {_of_scipy(home, name)}")
+    raise NotDifferentiableError(f"{home}.{name}: {_get_scipy_remedy(home, name)}")
 
 
-matvec = property(_no_operator)
+matvec = property(_refuse_linear_operator)
 
 
-def _leaves_products(frame: FrameType) -> bool:
+def _is_sparse_product(frame: FrameType) -> bool:
     """Whether `sparse @ tensor` asks for the array."""
     before = frame.f_back
     return (
@@ -106,7 +108,7 @@ def _leaves_products(frame: FrameType) -> bool:
     )
 
 
-class _Carried(np.ndarray):
+class _TensorBackedArray(np.ndarray):
     """An array whose first ufunc is computed with the tensor from which it was made."""
 
     tensor: Tensor | None = None
@@ -114,32 +116,38 @@ class _Carried(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """Computes with the tensor."""
         if self.tensor is None:
-            raise _refusal(sys._getframe(1))
-        given = [x.tensor if isinstance(x, _Carried) else x for x in inputs]
+            raise _make_error(sys._getframe(1))
+        given = [x.tensor if isinstance(x, _TensorBackedArray) else x for x in inputs]
         return getattr(ufunc, method)(*given, **kwargs)
 
 
-def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotDifferentiableError:
-    called, ours_asked = _called(frame)
+def _make_error(
+    frame: FrameType, what: str = "the result"
+) -> GraphCutError | NotDifferentiableError:
+    called, ours_asked = _find_library_call(frame)
     home, name = called or ("", "__array__")
-    remedy = _ANY
+    remedy = _GENERAL_REMEDY
     error: type[GraphCutError | NotDifferentiableError] = GraphCutError
-    if called is None and _root(frame) != "ferrograd":
-        name = call_hints.called_here(frame) or name
-        theirs = _of_scipy(*name.rpartition(".")[::2]) if name.startswith("scipy.") else ""
-        remedy = theirs or call_hints.remedy(name) or remedy
+    if called is None and _get_root_package(frame) != "ferrograd":
+        name = call_hints.find_current_call(frame) or name
+        theirs = _get_scipy_remedy(*name.rpartition(".")[::2]) if name.startswith("scipy.") else ""
+        remedy = theirs or call_hints.get_remedy(name) or remedy
         if name == "numpy.nditer":
             # It replaces a TypeError by another error.
             error = NotDifferentiableError
     elif home.startswith("pandas"):
-        remedy = _LABELLED
+        remedy = _PANDAS_REMEDY
     elif home.startswith("matplotlib"):
-        remedy = _DRAWN
-    elif ours := _ours(home, name):
+        remedy = _PLOT_REMEDY
+    elif ours := _find_counterpart(home, name):
         use = f"use ferrograd.{ours}, or detach() or no_grad() to mean it"
-        remedy = _ARGUMENT if ours_asked or _same(*ours.rpartition(".")[::2]) else use
+        remedy = (
+            _ARGUMENT_REMEDY
+            if ours_asked or _is_library_function(*ours.rpartition(".")[::2])
+            else use
+        )
     elif home.split(".")[0] == "scipy":
-        remedy = _of_scipy(home, name)
+        remedy = _get_scipy_remedy(home, name)
     if home == "scipy.optimize":
         remedy += "; see docs/optimisation.md"
     return error(
@@ -148,32 +156,32 @@ def _refusal(frame: FrameType, what: str = "the result") -> GraphCutError | NotD
     )
 
 
-def _of_scipy(home: str, name: str) -> str:
+def _get_scipy_remedy(home: str, name: str) -> str:
     """The advice for a function that only SciPy has."""
-    if name not in _STANDARD.get(home, "").split():
-        return f"ferrograd has no derivative of it: {_WRITTEN}"
-    if os.environ.get(_SWITCH, "0").lower() in ("0", "", "false"):
+    if name not in _ARRAY_API_FUNCTIONS.get(home, "").split():
+        return f"ferrograd has no derivative of it: {_REWRITE_REMEDY}"
+    if os.environ.get(_ARRAY_API_VARIABLE, "0").lower() in ("0", "", "false"):
         return (
-            f"set {_SWITCH}=1 in the environment before SciPy is imported and pass tensors for all"
-            " arrays (docs/scipy.md), or use detach() or no_grad() to mean it"
+            f"set {_ARRAY_API_VARIABLE}=1 in the environment before SciPy is imported and pass"
+            " tensors for all arrays (docs/scipy.md), or use detach() or no_grad() to mean it"
         )
     return "pass tensors for all its arrays (docs/scipy.md), or detach() or no_grad() to mean it"
 
 
-def _called(frame: FrameType | None) -> tuple[tuple[str, str] | None, bool]:
+def _find_library_call(frame: FrameType | None) -> tuple[tuple[str, str] | None, bool]:
     """The public module and name of the library function that was called, and whether by us."""
     found = None
-    while frame is not None and _root(frame) in _LIBRARIES | _BETWEEN:
-        found = next(filter(None, map(_public, _running(frame))), found)
+    while frame is not None and _get_root_package(frame) in _LIBRARIES | _WRAPPER_MODULES:
+        found = next(filter(None, map(_find_public_name, _iter_frame_functions(frame))), found)
         frame = frame.f_back
-    return found, frame is not None and _root(frame) == "ferrograd"
+    return found, frame is not None and _get_root_package(frame) == "ferrograd"
 
 
-def _root(frame: FrameType) -> str:
+def _get_root_package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).split(".")[0]
 
 
-def _running(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
+def _iter_frame_functions(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
     """The functions that a frame may run: its function, or one that a decorator wrapped.
 
     Each one as its module, its name, and its identity: the code of a function, the object of a
@@ -196,20 +204,21 @@ def _running(frame: FrameType) -> Iterator[tuple[str, str, Any]]:
             yield module, code.co_name, owner
 
 
-def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
+def _find_public_name(running: tuple[str, str, Any]) -> tuple[str, str] | None:
     """The shortest of the modules around a function that offers it, and its name there."""
     module, name, what = running
     if name.startswith("_") and not name.endswith("__"):
         return None
     if isinstance(what, CodeType):
         homes = (
-            (path, vars(sys.modules[path]).get(name)) for path in call_hints.public_around(module)
+            (path, vars(sys.modules[path]).get(name))
+            for path in call_hints.find_public_modules(module)
         )
-        path = next((path for path, value in homes if _code_of(value) is what), None)
+        path = next((path for path, value in homes if _get_code(value) is what), None)
         return None if path is None else (path, name)
     kind = what if isinstance(what, type) else type(what)
     for owner in (what, *kind.__mro__):
-        for path in call_hints.public_around(kind.__module__):
+        for path in call_hints.find_public_modules(kind.__module__):
             own = vars(sys.modules[path]).items()
             found = next((n for n, v in own if v is owner and n[0] != "_"), None)
             if found is not None:
@@ -217,26 +226,26 @@ def _public(running: tuple[str, str, Any]) -> tuple[str, str] | None:
     return None
 
 
-def _code_of(function: Any) -> CodeType | None:
+def _get_code(function: Any) -> CodeType | None:
     """The code of a function without its wrappers."""
     plain = getattr(function, "_implementation", function)
     return getattr(unwrap(plain) if callable(plain) else plain, "__code__", None)
 
 
-def _ours(home: str, name: str) -> str:
+def _find_counterpart(home: str, name: str) -> str:
     """ferrograd's name of a function, or of the class whose method it is."""
     owner, _, kind = home.rpartition(".")
     known = ((home, name), (owner, kind)) if name == "__call__" else ((home, name),)
-    return next((f"{path}.{found}" for path, found in known if _have(path, found)), "")
+    return next((f"{path}.{found}" for path, found in known if _is_defined(path, found)), "")
 
 
-def _same(home: str, name: str) -> bool:
+def _is_library_function(home: str, name: str) -> bool:
     """Whether our function of the name is the library's own."""
     theirs = getattr(sys.modules.get(home), name, None)
     return theirs is not None and vars(import_module(f"ferrograd.{home}")).get(name) is theirs
 
 
-def _have(home: str, name: str) -> bool:
+def _is_defined(home: str, name: str) -> bool:
     """Whether a module of ferrograd defines the name and does not only re-export it."""
     if home.split(".")[0] not in ("numpy", "scipy"):
         return False
@@ -248,7 +257,7 @@ def _have(home: str, name: str) -> bool:
 
 def _is_method(home: str, owner: str, name: str) -> bool:
     """Whether an object in a module of ferrograd defines a method, as distributions do."""
-    if "." not in home or not _have(home, owner):
+    if "." not in home or not _is_defined(home, owner):
         return False
     value = vars(import_module(f"ferrograd.{home}"))[owner]
     return not isinstance(value, type) and hasattr(type(value), name)

@@ -15,7 +15,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 
 
-class _FollowedLoader:
+class _BackendLoader:
     """The loader of einops' backends; afterwards ferrograd's backend is added."""
 
     def __init__(self, loader: Any) -> None:
@@ -40,7 +40,7 @@ def spec_of_backends(finder: Any, name: str) -> Any:
         sys.meta_path.remove(finder)
     spec = find_spec(name)
     if spec is not None and spec.loader is not None:
-        spec.loader = _FollowedLoader(spec.loader)  # type: ignore[assignment]
+        spec.loader = _BackendLoader(spec.loader)  # type: ignore[assignment]
     return spec
 
 

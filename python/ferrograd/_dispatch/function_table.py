@@ -21,23 +21,23 @@ FOLDS: dict[Operation, Operation] = {}
 SCANS: dict[Operation, Operation] = {}
 
 #: For a NumPy function: the version with a mask, and the version for integer dtypes.
-MASKED: dict[Any, Operation] = {}
-IN_INTEGERS: dict[Any, Operation] = {}
+MASKED_VERSIONS: dict[Any, Operation] = {}
+INTEGER_VERSIONS: dict[Any, Operation] = {}
 
 #: Compositions of operations, by NumPy function.
 COMPOSED: dict[Any, Operation] = {}
 
 #: The same for libraries that need not be loaded, by name: `"scipy.special.i0"`.
-NAMED: dict[str, Operation] = {}
+COMPOSED_BY_NAME: dict[str, Operation] = {}
 
 #: Why a NumPy function has no derivative here, and what to do instead.
-REASONS: dict[Any, str] = {}
+REFUSAL_REASONS: dict[Any, str] = {}
 
 #: Modules that fill `COMPOSED`, `NAMED` and `REASONS`, in the order in which they are loaded.
 _PROVIDERS = ("ferrograd._dispatch.composed", "ferrograd.scipy.special")
 
 
-def numpy_function(path: str) -> Any:
+def get_numpy_function(path: str) -> Any:
     """NumPy's function of this name, None where this NumPy has none."""
     found: Any = np
     for part in path.split("."):
@@ -48,7 +48,7 @@ def numpy_function(path: str) -> Any:
 def register(ours: Operation, *paths: str) -> None:
     """Enters a composition for NumPy's functions of these names."""
     for path in paths:
-        theirs = numpy_function(path)
+        theirs = get_numpy_function(path)
         if theirs is not None:
             COMPOSED.setdefault(theirs, ours)
 
@@ -57,10 +57,10 @@ def register_module(home: str, names: Mapping[str, Any]) -> None:
     """Registers the public functions of a module for the functions of another library."""
     for name, ours in names.items():
         if not name.startswith("_") and callable(ours):
-            NAMED.setdefault(f"{home}.{name}", ours)
+            COMPOSED_BY_NAME.setdefault(f"{home}.{name}", ours)
 
 
-def _asked(table: Mapping[Any, Any], key: Any) -> Any:
+def _find_entry(table: Mapping[Any, Any], key: Any) -> Any:
     found = table.get(key)
     for provider in _PROVIDERS:
         if found is not None:
@@ -70,31 +70,31 @@ def _asked(table: Mapping[Any, Any], key: Any) -> Any:
     return found
 
 
-def composition(function: Any) -> Operation | None:
+def find_composition(function: Any) -> Operation | None:
     """The composition for a NumPy function that is not a single operation."""
-    found: Operation | None = _asked(COMPOSED, function)
+    found: Operation | None = _find_entry(COMPOSED, function)
     return found
 
 
-def named(name: str) -> Operation | None:
+def find_by_name(name: str) -> Operation | None:
     """Our function for one of another library's, by its full name."""
-    found: Operation | None = _asked(NAMED, name)
+    found: Operation | None = _find_entry(COMPOSED_BY_NAME, name)
     return found
 
 
-def reason(function: Any) -> str | None:
+def find_refusal_reason(function: Any) -> str | None:
     """The reason why a function has no derivative, if there is a specific one."""
-    found: str | None = _asked(REASONS, function)
+    found: str | None = _find_entry(REFUSAL_REASONS, function)
     return found
 
 
-def masked(function: Any) -> Operation | None:
+def find_masked_version(function: Any) -> Operation | None:
     """A reduction with `where=`, where that is more than leaving elements out of a fold."""
-    found: Operation | None = _asked(MASKED, function)
+    found: Operation | None = _find_entry(MASKED_VERSIONS, function)
     return found
 
 
-def in_integers(function: Any) -> Operation | None:
+def find_integer_version(function: Any) -> Operation | None:
     """A NumPy function in which an integer dtype truncates every step."""
-    found: Operation | None = _asked(IN_INTEGERS, function)
+    found: Operation | None = _find_entry(INTEGER_VERSIONS, function)
     return found

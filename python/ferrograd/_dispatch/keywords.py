@@ -12,13 +12,13 @@ import numpy as np
 
 import ferrograd._core as _core
 from ferrograd._dispatch import function_table
-from ferrograd._dispatch.ufuncs import cast, write
+from ferrograd._dispatch.ufuncs import cast_same_kind, write_out
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 Operation = Callable[..., Any]
 
 #: NumPy parameters that have no effect here, with the accepted values; None: all values.
-_HARMLESS: dict[str, tuple[Any, ...] | None] = {
+_IGNORED_ARGUMENTS: dict[str, tuple[Any, ...] | None] = {
     "casting": ("same_kind",),
     "subok": None,
     "device": ("cpu",),
@@ -26,14 +26,23 @@ _HARMLESS: dict[str, tuple[Any, ...] | None] = {
     "copy": (None, True),
 }
 #: Parameters of NumPy's own that are never another one's by position.
-_EXTRA = {*_HARMLESS, "out", "where", "dtype", "initial", "mean", "weights", "method"}
+_NUMPY_ONLY_PARAMETERS = {
+    *_IGNORED_ARGUMENTS,
+    "out",
+    "where",
+    "dtype",
+    "initial",
+    "mean",
+    "weights",
+    "method",
+}
 
 
 class UnsupportedArgumentError(Exception):
     """An argument that no operation supports."""
 
 
-class Spelling:
+class ArgumentTranslation:
     """A NumPy function and the translation of its arguments."""
 
     def __init__(self, function: Any, row: dict[str, Any]) -> None:
@@ -42,35 +51,38 @@ class Spelling:
         self.function = function
         self.name: str = function.__name__
         self.signature = inspect.signature(function)
-        self.several = row["params"][0]["kind"] in {"Tensors", "Variadic"}
+        self.takes_sequence = row["params"][0]["kind"] in {"Tensors", "Variadic"}
         #: The operation of the fold, and the value of excluded elements.
         self.fold: Operation | None = getattr(_core, row["fold"]) if row["fold"] else None
         self.neutral: int | None = row["neutral"]
         self.ufunc: bool = row["ufunc"]
-        self.harmless = dict(_HARMLESS)
+        self.ignored = dict(_IGNORED_ARGUMENTS)
         for word, truth in row["ignores"]:
-            self.harmless[word] = None if truth is None else (truth,)
-        extra = {*_EXTRA, *self.harmless, *renamed}
+            self.ignored[word] = None if truth is None else (truth,)
+        extra = {*_NUMPY_ONLY_PARAMETERS, *self.ignored, *renamed}
         theirs = list(self.signature.parameters.values())
         same = [p.name for p in theirs if p.name in names]
-        self.ours: dict[str, str] = {}
+        self.parameter_names: dict[str, str] = {}
         for i, parameter in enumerate(theirs):
             own = parameter.name in names
             name = parameter.name if own else renamed.get(parameter.name, parameter.name)
             if name in names:
-                self.ours[parameter.name] = name
+                self.parameter_names[parameter.name] = name
             elif parameter.name not in extra and names[i : i + 1] and names[i] not in same:
-                self.ours[parameter.name] = names[i]
+                self.parameter_names[parameter.name] = names[i]
         if any(p.kind is p.VAR_POSITIONAL for p in theirs):
-            self.ours = {p.name: p.name for p in theirs if p.name in names}
+            self.parameter_names = {p.name: p.name for p in theirs if p.name in names}
         #: The number of positional arguments with the same meaning in both.
-        self.direct = 0
+        self.direct_count = 0
         for parameter, name in zip(theirs, names, strict=False):
             if parameter.kind is parameter.VAR_POSITIONAL:
-                self.direct = sys.maxsize
-            if self.ours.get(parameter.name) != name or parameter.kind is parameter.KEYWORD_ONLY:
+                self.direct_count = sys.maxsize
+            if (
+                self.parameter_names.get(parameter.name) != name
+                or parameter.kind is parameter.KEYWORD_ONLY
+            ):
                 break
-            self.direct += 1
+            self.direct_count += 1
 
     def bind(
         self, args: Any, kwargs: dict[str, Any]
@@ -87,18 +99,18 @@ class Spelling:
             elif parameter.kind is parameter.VAR_KEYWORD:
                 given.update(value)
             elif value is not np._NoValue:
-                if key in self.ours:
-                    given[self.ours[key]] = value
+                if key in self.parameter_names:
+                    given[self.parameter_names[key]] = value
                 elif value is not parameter.default:
                     rest[key] = value
         return positional, given, rest
 
 
-def _masked(
-    spelling: Spelling, ours: Operation, given: dict[str, Any], where: Any, initial: Any
+def _reduce_masked(
+    spelling: ArgumentTranslation, ours: Operation, given: dict[str, Any], where: Any, initial: Any
 ) -> Any:
     """A reduction over the elements where a mask is true."""
-    whole = function_table.masked(spelling.function)
+    whole = function_table.find_masked_version(spelling.function)
     if whole is not None:
         return whole(where, **given)
     if spelling.fold is None:
@@ -113,8 +125,8 @@ def _masked(
     return ours(_core.where(where, _core.asarray(given[first]), neutral), **others)
 
 
-def _with_initial(
-    spelling: Spelling, ours: Operation, given: dict[str, Any], where: Any, initial: Any
+def _reduce_with_initial(
+    spelling: ArgumentTranslation, ours: Operation, given: dict[str, Any], where: Any, initial: Any
 ) -> Any:
     """A reduction that begins with a number."""
     first = next(iter(given))
@@ -141,43 +153,45 @@ def _with_initial(
         return ours(flat, **rest).reshape(shape)
     if where is True:
         return spelling.fold(initial, ours(**given))  # type: ignore[misc]
-    return spelling.fold(initial, _masked(spelling, ours, given, where, initial))  # type: ignore[misc]
+    return spelling.fold(initial, _reduce_masked(spelling, ours, given, where, initial))  # type: ignore[misc]
 
 
-def _check_rest(spelling: Spelling, rest: dict[str, Any]) -> None:
+def _check_remaining_arguments(spelling: ArgumentTranslation, rest: dict[str, Any]) -> None:
     for key, value in rest.items():
-        harmless = spelling.harmless.get(key, ())
+        harmless = spelling.ignored.get(key, ())
         if value is not None and harmless is not None and value not in harmless:
             raise UnsupportedArgumentError(f"{key}={value!r}")
 
 
-def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any]) -> Any:
+def call_operation(
+    spelling: ArgumentTranslation, ours: Operation, args: Any, kwargs: dict[str, Any]
+) -> Any:
     """The translated call; `UnsupportedArgumentError` names arguments without counterpart."""
     positional, given, rest = spelling.bind(args, kwargs)
     name = spelling.name
     out, where = rest.pop("out", None), rest.pop("where", True)
     dtype, initial = rest.pop("dtype", None), rest.pop("initial", None)
     copies = rest.get("copy") is True
-    unsafe = dtype is not None and spelling.several and rest.get("casting") == "unsafe"
+    unsafe = dtype is not None and spelling.takes_sequence and rest.get("casting") == "unsafe"
     if unsafe:
         rest.pop("casting")
-    _check_rest(spelling, rest)
+    _check_remaining_arguments(spelling, rest)
     asked = given.get("dtype") if dtype is None else dtype
     if asked is not None and where is True and np.dtype(asked).kind in "iu":
-        stepwise = function_table.in_integers(spelling.function)
+        stepwise = function_table.find_integer_version(spelling.function)
         if stepwise is not None:
             given.pop("dtype", None)
             result = stepwise(np.dtype(asked), **given)
-            return result if out is None else write(name, out, result, repeats=spelling.ufunc)
+            return result if out is None else write_out(name, out, result, repeats=spelling.ufunc)
     if initial is not None and spelling.fold is None:
         raise UnsupportedArgumentError("initial")
-    if dtype is not None and not spelling.several:
+    if dtype is not None and not spelling.takes_sequence:
         first = next(iter(given))
         given[first] = _core.asarray(given[first]).astype(dtype)
     if initial is not None:
-        result = _with_initial(spelling, ours, given, where, initial)
+        result = _reduce_with_initial(spelling, ours, given, where, initial)
     elif where is not True:
-        result = _masked(spelling, ours, given, where, initial)
+        result = _reduce_masked(spelling, ours, given, where, initial)
     else:
         result = ours(*positional, **given)
     if copies:
@@ -186,6 +200,6 @@ def call(spelling: Spelling, ours: Operation, args: Any, kwargs: dict[str, Any])
         result = result.astype(dtype)
     if asked is not None and np.dtype(asked).kind == "c" and result.dtype.kind == "f":
         result = result.astype(asked)
-    if dtype is not None and spelling.several:
-        result = result.astype(dtype) if unsafe else cast(name, result, dtype)
-    return result if out is None else write(name, out, result, repeats=spelling.ufunc)
+    if dtype is not None and spelling.takes_sequence:
+        result = result.astype(dtype) if unsafe else cast_same_kind(name, result, dtype)
+    return result if out is None else write_out(name, out, result, repeats=spelling.ufunc)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-_kinds: dict[str, Any] = {}
+_classes: dict[str, Any] = {}
 
 
 def named(name: str, fields: str, parts: tuple[Any, ...]) -> Any:
     """The results of an operation under their names."""
-    known = _kinds.get(name)
-    return tuple.__new__(_kind(name, fields) if known is None else known, parts)
+    known = _classes.get(name)
+    return tuple.__new__(_make_class(name, fields) if known is None else known, parts)
 
 
-def _kind(name: str, fields: str) -> Any:
+def _make_class(name: str, fields: str) -> Any:
     """The class of an operation's results. A pickle refers to the function that makes the class."""
     base: Any = namedtuple(name, fields)  # type: ignore[misc]
 
@@ -22,5 +22,5 @@ def _kind(name: str, fields: str) -> Any:
         return named, (name, fields, tuple(self))
 
     members = {"__slots__": (), "__doc__": base.__doc__, "__reduce__": reduce}
-    _kinds[name] = kind = type(name, (base,), members)
+    _classes[name] = kind = type(name, (base,), members)
     return kind

@@ -24,7 +24,7 @@ def sort(self: Tensor, axis: Any = -1, kind: Any = None, order: Any = None, **op
     >>> y.tolist()
     [1.0, 2.0, 3.0]
     """
-    _check("sort", axis, kind, order)
+    _check_sort_arguments("sort", axis, kind, order)
     self[...] = _core.sort(self, axis, **options)
 
 
@@ -37,11 +37,11 @@ def partition(self: Tensor, kth: Any, axis: Any = -1, kind: Any = None, order: A
     >>> y.tolist()
     [1.0, 2.0, 3.0]
     """
-    _check("partition", axis, kind, order)
+    _check_sort_arguments("partition", axis, kind, order)
     self[...] = _core.partition(self, kth, axis)
 
 
-def _check(name: str, axis: Any, kind: Any, order: Any) -> None:
+def _check_sort_arguments(name: str, axis: Any, kind: Any, order: Any) -> None:
     """Refuses unsupported sort options, and axes that sorting would drop."""
     if order is not None:
         raise ArgumentError(

@@ -13,10 +13,10 @@ from ferrograd._dispatch.function_table import FOLDS, OPERATIONS as OPERATIONS, 
 from ferrograd._tensor.creation import full_like
 
 #: The declaration of each operation, by the operation.
-ROWS: dict[Operation, dict[str, Any]] = {}
+DECLARATIONS: dict[Operation, dict[str, Any]] = {}
 
 
-def _operation(row: dict[str, Any]) -> Operation:
+def _get_operation(row: dict[str, Any]) -> Operation:
     """The function of a declaration, or the method that has none."""
     spaces = row["namespaces"]
     if not spaces or "" in spaces:
@@ -28,10 +28,10 @@ def _operation(row: dict[str, Any]) -> Operation:
     return found
 
 
-def _fill(table: dict[Any, Operation]) -> None:
+def _fill_operations(table: dict[Any, Operation]) -> None:
     for row in _core._registry():
-        ours = _operation(row)
-        ROWS[ours] = row
+        ours = _get_operation(row)
+        DECLARATIONS[ours] = row
         if row["fold"]:
             FOLDS.setdefault(getattr(_core, row["fold"]), ours)
         if row["scan"]:
@@ -52,19 +52,19 @@ def _fill(table: dict[Any, Operation]) -> None:
         (np.full_like, _core._full_like, _full_like),
         (np.copy, _core.clone, _copy),
     ):
-        ROWS[as_numpy] = ROWS[ours]
+        DECLARATIONS[as_numpy] = DECLARATIONS[ours]
         table[theirs] = as_numpy
-    row = ROWS[_core.nan_to_num]
+    row = DECLARATIONS[_core.nan_to_num]
     first, *rest = row["params"]
-    ROWS[_nan_to_num] = {**row, "params": [first, {"name": "copy"}, *rest]}
+    DECLARATIONS[_nan_to_num] = {**row, "params": [first, {"name": "copy"}, *rest]}
     table[np.nan_to_num] = _nan_to_num
     for decomposition in (np.linalg.eigh, np.linalg.qr, np.linalg.slogdet, np.linalg.svd):
         ours = table[decomposition]
-        table[decomposition] = _with_fields(decomposition, ours)
-        ROWS[table[decomposition]] = ROWS[ours]
+        table[decomposition] = _wrap_in_named_tuple(decomposition, ours)
+        DECLARATIONS[table[decomposition]] = DECLARATIONS[ours]
 
 
-def _with_fields(theirs: Any, ours: Operation) -> Operation:
+def _wrap_in_named_tuple(theirs: Any, ours: Operation) -> Operation:
     """The operation with its results in NumPy's named tuple."""
     named: list[Any] = []
 
@@ -118,4 +118,4 @@ def _einsum(subscripts: Any, *operands: Any) -> Any:
     return _core.einsum(",".join(map(text, parts[1::2])) + result, *parts[::2])
 
 
-_fill(OPERATIONS)
+_fill_operations(OPERATIONS)

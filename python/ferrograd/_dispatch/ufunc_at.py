@@ -14,40 +14,43 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd.errors import GraphCutError
 
-_BASIC = (int, np.integer, slice, type(None), type(...))
+_BASIC_INDEX_TYPES = (int, np.integer, slice, type(None), type(...))
 
 
 def at(ufunc: np.ufunc, ours: Callable[..., Any], target: Any, index: Any, *values: Any) -> None:
     """Writes `ufunc(target[index], *values)` for each occurrence of an element in `index`."""
     name = f"numpy.{ufunc.__name__}.at"
     if not isinstance(target, Tensor):
-        if any(_varies(value) for value in values):
+        if any(_is_differentiated(value) for value in values):
             raise GraphCutError(
                 f"{name}: an array of NumPy's cannot hold a tensor that requires grad; make the"
                 " array with ferrograd.numpy (import ferrograd.numpy as np), or pass t.detach();"
                 " see docs/when_it_goes_wrong.md"
             )
-        ufunc.at(target, *detached((index, *values)))
+        ufunc.at(target, *detach_tensors((index, *values)))
         return
-    index = detached(index)
-    if all(isinstance(part, _BASIC) for part in (index if type(index) is tuple else (index,))):
+    index = detach_tensors(index)
+    if all(
+        isinstance(part, _BASIC_INDEX_TYPES)
+        for part in (index if type(index) is tuple else (index,))
+    ):
         target[index] = ours(target[index], *values)
         return
-    places = _places(index, tuple(target.shape))
+    places = _get_flat_indices(index, tuple(target.shape))
     flat = places.reshape(-1)
     rows = [_core.broadcast_to(_core.asarray(v), places.shape).reshape(-1) for v in values]
-    if ufunc in (np.add, np.subtract) and _stays_exact(target, rows[0]):
-        _sum(target, flat, rows[0] if ufunc is np.add else -rows[0])
+    if ufunc in (np.add, np.subtract) and _can_cast_sum(target, rows[0]):
+        _add_all_occurrences(target, flat, rows[0] if ufunc is np.add else -rows[0])
         return
-    for chosen in _rounds(flat):
+    for chosen in _group_by_occurrence(flat):
         where = np.unravel_index(flat[chosen], tuple(target.shape))
         target[where] = ours(target[where], *(row[chosen] for row in rows))
 
 
-def _places(index: Any, shape: tuple[int, ...]) -> Any:
+def _get_flat_indices(index: Any, shape: tuple[int, ...]) -> Any:
     """The positions in C order of the elements of an array of this shape that an index chooses."""
     parts = [np.asarray(part) for part in (index if type(index) is tuple else (index,))]
     if len(parts) == len(shape) and all(part.dtype.kind in "iu" for part in parts):
@@ -59,19 +62,19 @@ def _places(index: Any, shape: tuple[int, ...]) -> Any:
     return np.arange(math.prod(shape)).reshape(shape)[index]
 
 
-def _varies(value: Any) -> bool:
+def _is_differentiated(value: Any) -> bool:
     """Whether a value is being differentiated, or computed by a compiled function."""
     if not isinstance(value, Tensor):
         return False
     return (is_grad_enabled() and value.requires_grad) or _core._is_computed_anew(value)
 
 
-def _stays_exact(target: Tensor, values: Tensor) -> bool:
+def _can_cast_sum(target: Tensor, values: Tensor) -> bool:
     """Whether a sum may be converted at its end: integers truncate after each addition."""
     return np.can_cast(np.result_type(target.dtype, values.dtype), target.dtype, "same_kind")
 
 
-def _sum(target: Tensor, places: Any, values: Tensor) -> None:
+def _add_all_occurrences(target: Tensor, places: Any, values: Tensor) -> None:
     """Adds each value at its index, all occurrences at once."""
     own, number = np.unique(places, return_inverse=True)
     where = np.unravel_index(own, tuple(target.shape))
@@ -80,7 +83,7 @@ def _sum(target: Tensor, places: Any, values: Tensor) -> None:
     target[where] = before.astype(dtype).index_add(0, _core.asarray(number), values.astype(dtype))
 
 
-def _rounds(places: Any) -> list[Any]:
+def _group_by_occurrence(places: Any) -> list[Any]:
     """The positions of the first occurrences of all indices, then of the second ones, and so on."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]

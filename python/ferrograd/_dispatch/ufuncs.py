@@ -11,8 +11,8 @@ import numpy as np
 
 import ferrograd._core as _core
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd._dispatch.function_table import FOLDS, SCANS
-from ferrograd._dispatch.on_arrays import detached
 from ferrograd._dispatch.ufunc_at import at
 from ferrograd.errors import (
     ArgumentError,
@@ -27,10 +27,14 @@ from ferrograd.errors import (
 Operation = Callable[..., Any]
 
 #: Keywords that choose among results that are the same here.
-_HARMLESS = {"casting": ("same_kind", "safe"), "order": ("K", "C", "A"), "subok": (True, False)}
+_IGNORED_KEYWORDS = {
+    "casting": ("same_kind", "safe"),
+    "order": ("K", "C", "A"),
+    "subok": (True, False),
+}
 
 
-def unwritable(name: str, operands: int, where: Any = True) -> GraphCutError:
+def make_write_error(name: str, operands: int, where: Any = True) -> GraphCutError:
     """The error for writing a recorded result into an array."""
     instead = "write a = a + t instead of a += t" if operands == 2 else "leave out= out"
     if where is not True:
@@ -43,7 +47,7 @@ def unwritable(name: str, operands: int, where: Any = True) -> GraphCutError:
     )
 
 
-def _fits(out: Any, result: Tensor, repeats: bool) -> bool:
+def _has_out_shape(out: Any, result: Tensor, repeats: bool) -> bool:
     """Whether a result has the shape of `out`, or repeats along its axes as a ufunc's does."""
     shape, own = tuple(out.shape), tuple(result.shape)
     if shape == own or not repeats:
@@ -54,7 +58,7 @@ def _fits(out: Any, result: Tensor, repeats: bool) -> bool:
     )
 
 
-def write(
+def write_out(
     name: str,
     out: Any,
     result: Tensor,
@@ -68,7 +72,7 @@ def write(
 
     With `repeats`, `out` may be larger: the result is broadcast to it. `casting` is NumPy's rule.
     """
-    _admit(name, out, result, where, operands, repeats, casting)
+    _check_out(name, out, result, where, operands, repeats, casting)
     if isinstance(out, Tensor):
         out[...] = result if where is True else _core.where(where, result, out)
     else:
@@ -77,7 +81,7 @@ def write(
     return out
 
 
-def _admit(
+def _check_out(
     name: str,
     out: Any,
     result: Tensor,
@@ -94,12 +98,12 @@ def _admit(
                 " give out another dtype, or use astype on the result"
             )
     elif is_grad_enabled() and result.requires_grad:
-        raise unwritable(name, operands, where)
+        raise make_write_error(name, operands, where)
     elif _core._is_computed_anew(result):
-        raise CompileError(f"compile: {unwritable(name, operands, where)}")
+        raise CompileError(f"compile: {make_write_error(name, operands, where)}")
     elif not isinstance(out, np.ndarray):
         raise ArgumentTypeError(f"numpy.{name}: out is a {type(out).__name__}; pass an array")
-    if where is True and not _fits(out, result, repeats):
+    if where is True and not _has_out_shape(out, result, repeats):
         raise ShapeError(
             f"numpy.{name}: out has shape {tuple(out.shape)} and the result"
             f" {tuple(result.shape)}; they must agree"
@@ -107,35 +111,37 @@ def _admit(
         )
 
 
-def on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def run_on_arrays(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """The result of NumPy's function for the values, written to `out` if that is a tensor."""
     out = kwargs.get("out")
     places = out if isinstance(out, tuple) else (out,)
     if not any(isinstance(place, Tensor) for place in places):
-        return function(*detached(args), **detached(kwargs))
+        return function(*detach_tensors(args), **detach_tensors(kwargs))
     # An array of a tensor's memory is read-only.
     rest = {key: value for key, value in kwargs.items() if key != "out"}
-    made = function(*detached(args), **detached(rest))
+    made = function(*detach_tensors(args), **detach_tensors(rest))
     ufunc = getattr(function, "__self__", None)
     name = getattr(ufunc, "__name__", None) or function.__name__
-    return _written(name, places, made, repeats=isinstance(ufunc, np.ufunc))
+    return _write_results(name, places, made, repeats=isinstance(ufunc, np.ufunc))
 
 
-def _written(name: str, places: tuple[Any, ...], made: Any, **how: Any) -> Any:
+def _write_results(name: str, places: tuple[Any, ...], made: Any, **how: Any) -> Any:
     """One or several results, each written to its `out` if it has one."""
     if not isinstance(made, tuple):
-        return write(name, places[0], _core.asarray(made), **how)
+        return write_out(name, places[0], _core.asarray(made), **how)
     results = [_core.asarray(one) for one in made]
     pairs = list(zip(places, results, strict=True))
     for place, one in pairs:
         if place is not None:
-            _admit(name, place, one, **how)
+            _check_out(name, place, one, **how)
             # A write of no element runs the other checks: leaves, read-only memory.
             place[None][:0] = 0
-    return tuple(one if place is None else write(name, place, one, **how) for place, one in pairs)
+    return tuple(
+        one if place is None else write_out(name, place, one, **how) for place, one in pairs
+    )
 
 
-def cast(name: str, x: Tensor, dtype: Any) -> Tensor:
+def cast_same_kind(name: str, x: Tensor, dtype: Any) -> Tensor:
     """In another dtype, unless that loses a kind of number silently."""
     if not np.can_cast(x.dtype, dtype, "same_kind"):
         raise ArgumentTypeError(
@@ -144,17 +150,17 @@ def cast(name: str, x: Tensor, dtype: Any) -> Tensor:
     return x.astype(dtype)
 
 
-def check_harmless(name: str, kwargs: dict[str, Any]) -> None:
+def check_ignored_keywords(name: str, kwargs: dict[str, Any]) -> None:
     """Refuses the remaining keywords, unless they have no effect."""
     for key, value in kwargs.items():
-        if value is not None and value not in _HARMLESS.get(key, ()):
+        if value is not None and value not in _IGNORED_KEYWORDS.get(key, ()):
             raise ArgumentError(
                 f"numpy.{name}: {key}={value!r} has no counterpart on tensors; leave it out, or"
                 " pass arrays, as t.detach().numpy() is"
             )
 
 
-def _number(name: str, x: complex, dtype: Any, casting: Any) -> Tensor:
+def _cast_python_number(name: str, x: complex, dtype: Any, casting: Any) -> Tensor:
     """A Python number, which does not affect the dtype, as an operand of a loop."""
     rule: Any = "unsafe" if casting == "unsafe" else "same_kind"
     if type(x) is not int and not np.can_cast(np.dtype(type(x)), dtype, rule):
@@ -166,7 +172,7 @@ def _number(name: str, x: complex, dtype: Any, casting: Any) -> Tensor:
     return made
 
 
-def _computed(
+def _call_in_loop_dtypes(
     ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], signature: Any, casting: Any
 ) -> Any:
     """The results in the loop that NumPy takes for a signature under a casting rule."""
@@ -181,7 +187,7 @@ def _computed(
         ) from None
     result = ours(
         *(
-            _number(ufunc.__name__, x, dtype, casting)
+            _cast_python_number(ufunc.__name__, x, dtype, casting)
             if type(x) in (int, float, complex)
             else _core.asarray(x).astype(dtype)
             for x, dtype in zip(inputs, loop, strict=False)
@@ -193,7 +199,7 @@ def _computed(
     return results if isinstance(result, tuple) else results[0]
 
 
-def _like(outs: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
+def _can_write_directly(outs: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
     """Whether the one output is a tensor of floats as the operands are, which fits."""
     out = outs[0]
     if len(outs) != 1 or not isinstance(out, Tensor) or out.dtype.kind != "f":
@@ -203,14 +209,16 @@ def _like(outs: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
     )
 
 
-def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_ufunc(
+    ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """`ufunc(*inputs, out=, where=, dtype=, signature=, casting=)`."""
     name = ufunc.__name__
     outs = kwargs.pop("out", None)
     where = kwargs.pop("where", True)
     dtype, casting = kwargs.pop("dtype", None), kwargs.pop("casting", "same_kind")
     signature = kwargs.pop("signature", kwargs.pop("sig", None))
-    check_harmless(name, kwargs)
+    check_ignored_keywords(name, kwargs)
     if where is not True and outs is None:
         raise ArgumentError(
             f"numpy.{name}: where= without out= leaves the other elements undefined; write"
@@ -219,19 +227,19 @@ def call(ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], kwargs: dict
     if dtype is not None and signature is None:
         signature = (*(None,) * ufunc.nin, *(np.dtype(dtype),) * ufunc.nout)
     if signature is None and casting == "same_kind":
-        plain = outs is not None and where is True and _like(outs, inputs)
+        plain = outs is not None and where is True and _can_write_directly(outs, inputs)
         if plain and getattr(_core, ours.__name__, None) is ours:
             return ours(*inputs, out=outs[0])
         result = ours(*inputs)
     else:
-        result = _computed(ufunc, ours, inputs, signature, casting)
+        result = _call_in_loop_dtypes(ufunc, ours, inputs, signature, casting)
     if outs is None:
         return result
     how = {"where": where, "operands": len(inputs), "repeats": True, "casting": casting}
-    return _written(name, outs, result, **how)
+    return _write_results(name, outs, result, **how)
 
 
-def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
+def _check_axis(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
     """The operand with one axis to walk along."""
     x = _core.asarray(x)
     if not hasattr(axis, "__index__") or x.ndim == 0:
@@ -243,9 +251,11 @@ def _line(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
     return x, axis + x.ndim if axis < 0 else axis
 
 
-def _folded(ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial: Any) -> Tensor:
+def _fold_elements(
+    ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial: Any
+) -> Tensor:
     """A fold from the first element on, for ufuncs without a reduction."""
-    x, axis = _line(op, x, axis)
+    x, axis = _check_axis(op, x, axis)
     parts = list(_core.unbind(x, axis))
     if initial is not None:
         parts.insert(
@@ -260,7 +270,7 @@ def _folded(ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial
     return _core.expand_dims(out, axis) if keepdims else out
 
 
-def _in_own_loop(ufunc: np.ufunc, x: Tensor) -> Tensor:
+def _cast_to_loop_dtype(ufunc: np.ufunc, x: Tensor) -> Tensor:
     """The operand in the dtype of NumPy's loop; sums and products choose their own dtype."""
     if ufunc in (np.add, np.multiply):
         return x
@@ -278,27 +288,27 @@ def _reduce(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) ->
     initial = kwargs.pop("initial", None)
     initial = None if initial is np._NoValue else initial
     where, dtype = kwargs.pop("where", True), kwargs.pop("dtype", None)
-    check_harmless(op, kwargs)
-    x = _core.asarray(x) if dtype is None else cast(op, _core.asarray(x), dtype)
+    check_ignored_keywords(op, kwargs)
+    x = _core.asarray(x) if dtype is None else cast_same_kind(op, _core.asarray(x), dtype)
     if where is not True:
         rest = ufunc.identity if ufunc.identity is not None else initial
         if rest is None:
             raise ArgumentError(f"numpy.{op}: no element may be chosen; give initial= with where=")
         x = _core.where(where, x, rest)
-    x, whole = _in_own_loop(ufunc, x), FOLDS.get(ours)
+    x, whole = _cast_to_loop_dtype(ufunc, x), FOLDS.get(ours)
     if whole is None:
-        return _folded(ours, op, x, axis, keepdims, initial)
+        return _fold_elements(ours, op, x, axis, keepdims, initial)
     result = whole(x, axis=axis, keepdims=keepdims)
     return result if initial is None else ours(initial, result)
 
 
 def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]) -> Any:
     op = f"{ufunc.__name__}.accumulate"
-    x, axis = _line(op, x, kwargs.pop("axis", 0))
+    x, axis = _check_axis(op, x, kwargs.pop("axis", 0))
     dtype = kwargs.pop("dtype", None)
-    check_harmless(op, kwargs)
-    x = x if dtype is None else cast(op, x, dtype)
-    x, whole = _in_own_loop(ufunc, x), SCANS.get(ours)
+    check_ignored_keywords(op, kwargs)
+    x = x if dtype is None else cast_same_kind(op, x, dtype)
+    x, whole = _cast_to_loop_dtype(ufunc, x), SCANS.get(ours)
     # There is no loop for running extremes of complex numbers.
     if whole is not None and not (x.dtype.kind == "c" and ufunc in (np.maximum, np.minimum)):
         result = whole(x, axis)
@@ -312,10 +322,10 @@ def _accumulate(ufunc: np.ufunc, ours: Operation, x: Any, kwargs: dict[str, Any]
 
 def _reduceat(ufunc: np.ufunc, ours: Operation, inputs: Any, kwargs: dict[str, Any]) -> Any:
     op = f"{ufunc.__name__}.reduceat"
-    x, axis = _line(op, inputs[0], kwargs.pop("axis", 0))
+    x, axis = _check_axis(op, inputs[0], kwargs.pop("axis", 0))
     dtype = kwargs.pop("dtype", None)
-    check_harmless(op, kwargs)
-    x = x if dtype is None else cast(op, x, dtype)
+    check_ignored_keywords(op, kwargs)
+    x = x if dtype is None else cast_same_kind(op, x, dtype)
     size = x.shape[axis]
     starts = [int(i) for i in np.asarray(inputs[1])]
     if any(not 0 <= i < size for i in starts):
@@ -329,15 +339,15 @@ def _reduceat(ufunc: np.ufunc, ours: Operation, inputs: Any, kwargs: dict[str, A
 
 def _outer(ufunc: np.ufunc, ours: Operation, inputs: Any, kwargs: dict[str, Any]) -> Any:
     a, b = (_core.asarray(x) for x in inputs)
-    return call(ufunc, ours, (a.reshape((*a.shape, *(1 for _ in b.shape))), b), kwargs)
+    return call_ufunc(ufunc, ours, (a.reshape((*a.shape, *(1 for _ in b.shape))), b), kwargs)
 
 
-def method(
+def call_method(
     ufunc: np.ufunc, how: str, ours: Operation, inputs: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """`ufunc.reduce(…)` and the other methods; `ours` is the operation of the ufunc."""
     if how == "__call__":
-        return call(ufunc, ours, inputs, kwargs)
+        return call_ufunc(ufunc, ours, inputs, kwargs)
     name = f"{ufunc.__name__}.{how}"
     if how == "outer":
         return _outer(ufunc, ours, inputs, kwargs)
@@ -355,4 +365,4 @@ def method(
         result = _accumulate(ufunc, ours, inputs[0], kwargs)
     else:
         result = _reduceat(ufunc, ours, inputs, kwargs)
-    return result if outs[0] is None else write(name, outs[0], result)
+    return result if outs[0] is None else write_out(name, outs[0], result)

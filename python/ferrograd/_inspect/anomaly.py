@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ferrograd._core import _switch_anomaly, _switch_sites
-from ferrograd._tensor.modes import _decorate, _Entered, _Immediate, _Mode, _Setting
+from ferrograd._tensor.modes import _decorate, _GradMode, _ImmediateMode, _SettingMode, _SwitchMode
 
 __all__ = ["detect_anomaly", "record_call_sites", "set_detect_anomaly"]
 
 
-class _Anomaly(_Mode):
+class _Anomaly(_GradMode):
     __slots__ = ("_check", "_mode")
 
     def _set(self, mode: bool, check_nan: bool) -> None:
@@ -57,11 +57,11 @@ class detect_anomaly(_Anomaly):  # noqa: N801
         super().__init__()
         self._set(True, bool(check_nan))
 
-    def _fresh(self) -> _Mode:
-        return cast(_Mode, type(self)(self._check))
+    def _make_new(self) -> _GradMode:
+        return cast(_GradMode, type(self)(self._check))
 
 
-class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
+class set_detect_anomaly(_Anomaly, _ImmediateMode):  # noqa: N801
     """Switches anomaly mode at once; as a context manager it switches back at the end."""
 
     __slots__ = ()
@@ -71,13 +71,13 @@ class set_detect_anomaly(_Anomaly, _Immediate):  # noqa: N801
         self._set(mode, check_nan)
         self.__enter__()
 
-    def _fresh(self) -> _Mode:
+    def _make_new(self) -> _GradMode:
         again = _Anomaly()
         again._set(self._mode, self._check)
         return again
 
 
-class record_call_sites(_Setting):  # noqa: N801
+class record_call_sites(_SettingMode):  # noqa: N801
     """Makes messages name the lines of the program that called the operations.
 
     It takes effect at once; as a context manager it restores the previous mode; it is also a
@@ -88,12 +88,12 @@ class record_call_sites(_Setting):  # noqa: N801
 
     __slots__ = ()
 
-    _put = staticmethod(_switch_sites)
+    _set_switch = staticmethod(_switch_sites)
 
     def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
         """`record_call_sites()` acts; `record_call_sites(f)` is `f` decorated."""
         if callable(mode):
-            return _decorate(mode, lambda: _Entered(_switch_sites, True))
+            return _decorate(mode, lambda: _SwitchMode(_switch_sites, True))
         return super().__new__(cls)
 
     def __init__(self, mode: bool | Callable[..., Any] = True) -> None:

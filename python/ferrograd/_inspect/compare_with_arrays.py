@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor
-from ferrograd._tensor.generator import SavedStates
+from ferrograd._tensor.generator import SavedGeneratorStates
 from ferrograd._tensor.pytree import Tree, flatten
 
 #: The relative tolerance of values, by the size of the float.
-_SHARES = {2: 0.05, 4: 1e-3, 8: 1e-6}
+_RELATIVE_TOLERANCES = {2: 0.05, 4: 1e-3, 8: 1e-6}
 
 #: Advice on possible causes.
 CAUSES = (
@@ -28,55 +28,55 @@ CAUSES = (
 Result = tuple[list[Any], Tree]
 
 
-def difference(
+def describe_difference(
     on_tensors: Callable[[], Any], function: Callable[..., Any], args: Any
 ) -> str | None:
     """A description of the difference between the values on arrays and on tensors, or None.
 
     `args` are nested values with tensors or arrays in them; tensors become arrays.
     """
-    states = SavedStates()
+    states = SavedGeneratorStates()
 
-    def again(call: Callable[[], Any]) -> tuple[list[Any], Tree]:
+    def call_with_states(call: Callable[[], Any]) -> tuple[list[Any], Tree]:
         states.restore()
         leaves, tree = flatten(call())
-        return [_array(leaf) for leaf in leaves], tree
+        return [_to_array(leaf) for leaf in leaves], tree
 
     try:
-        expected = again(on_tensors)
-        found = _on_arrays(again, function, args)
-        said = None if found is None else _differ(expected, found)
+        expected = call_with_states(on_tensors)
+        found = _run_on_arrays(call_with_states, function, args)
+        said = None if found is None else _describe_first_difference(expected, found)
         if said is None or found is None:
             return None
-        repeated = _on_arrays(again, function, args)
-        steady = repeated is not None and _equal(found, repeated)
-        return said if steady and _equal(expected, again(on_tensors)) else None
+        repeated = _run_on_arrays(call_with_states, function, args)
+        steady = repeated is not None and _are_equal(found, repeated)
+        return said if steady and _are_equal(expected, call_with_states(on_tensors)) else None
     finally:
         states.restore()
 
 
-def _on_arrays(
-    again: Callable[[Callable[[], Any]], Result], function: Callable[..., Any], args: Any
+def _run_on_arrays(
+    call_with_states: Callable[[Callable[[], Any]], Result], function: Callable[..., Any], args: Any
 ) -> Result | None:
     """The result on copies; None where the function does not take arrays."""
     leaves, tree = flatten(args)
-    given = tree.unflatten([_copied(leaf) for leaf in leaves])
+    given = tree.unflatten([_copy_argument(leaf) for leaf in leaves])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return again(lambda: function(*given))
+            return call_with_states(lambda: function(*given))
         except Exception:
             return None
 
 
-def _copied(leaf: Any) -> Any:
+def _copy_argument(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
         scalar, leaf = leaf._is_value(), leaf.detach().numpy(writable=False)
         leaf = leaf[()] if scalar else leaf
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 
-def _array(leaf: Any) -> Any:
+def _to_array(leaf: Any) -> Any:
     """A number or the elements of a result; None for everything else."""
     if isinstance(leaf, Tensor):
         return leaf.detach().numpy(writable=False).copy()
@@ -86,7 +86,7 @@ def _array(leaf: Any) -> Any:
     return None
 
 
-def _equal(one: Result, other: Result) -> bool:
+def _are_equal(one: Result, other: Result) -> bool:
     return len(one[0]) == len(other[0]) and all(
         (a is None and b is None)
         or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
@@ -94,7 +94,7 @@ def _equal(one: Result, other: Result) -> bool:
     )
 
 
-def _differ(expected: Result, found: Result) -> str | None:
+def _describe_first_difference(expected: Result, found: Result) -> str | None:
     """Both values where they are not the same up to rounding."""
     if len(expected[0]) != len(found[0]):
         return f"it returns {expected[1]} on tensors and {found[1]} on arrays"
@@ -102,20 +102,20 @@ def _differ(expected: Result, found: Result) -> str | None:
         if t is None or a is None:
             continue
         if t.shape != a.shape:
-            return f"{_named(path)} has shape {t.shape} on tensors and {a.shape} on arrays"
-        apart = np.argwhere(~_close(t, a))
+            return f"{_format_path(path)} has shape {t.shape} on tensors and {a.shape} on arrays"
+        apart = np.argwhere(~_is_close(t, a))
         if len(apart):
             at = tuple(map(int, apart[0]))
-            where = _named(path + (f"[{', '.join(map(str, at))}]" if at else ""))
+            where = _format_path(path + (f"[{', '.join(map(str, at))}]" if at else ""))
             return f"{where} is {t[at].item()!r} on tensors and {a[at].item()!r} on arrays"
     return None
 
 
-def _named(path: str) -> str:
+def _format_path(path: str) -> str:
     return f"result{path}" if path else "the result"
 
 
-def _close(one: Any, other: Any) -> Any:
+def _is_close(one: Any, other: Any) -> Any:
     """A mask of equality up to rounding of the less precise dtype."""
     with np.errstate(all="ignore"):
         same = (one == other) | ((one != one) & (other != other))
@@ -128,4 +128,6 @@ def _close(one: Any, other: Any) -> Any:
         largest = np.max(size, initial=0.0, where=np.isfinite(size))
         # If large elements cancel, the rest is only their rounding error.
         lost = 4096 * np.finfo(coarser).eps * largest
-        return same | (abs(one - other) <= _SHARES.get(coarser.itemsize, 1e-6) * size + lost)
+        return same | (
+            abs(one - other) <= _RELATIVE_TOLERANCES.get(coarser.itemsize, 1e-6) * size + lost
+        )

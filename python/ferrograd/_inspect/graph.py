@@ -15,12 +15,12 @@ from ferrograd.errors import ArgumentTypeError, GradientError
 
 def to_dot(tensor: Tensor) -> str:
     """The recorded graph of a tensor as a Graphviz file."""
-    return Graph.of(_recorded("to_dot", tensor)).to_dot()
+    return Graph.of(_check_recorded("to_dot", tensor)).to_dot()
 
 
 def to_mermaid(tensor: Tensor) -> str:
     """The recorded graph of a tensor as a Mermaid flow chart."""
-    return Graph.of(_recorded("to_mermaid", tensor)).to_mermaid()
+    return Graph.of(_check_recorded("to_mermaid", tensor)).to_mermaid()
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class GraphMemory:
 
     def __str__(self) -> str:
         lines = [
-            f"graph memory: {_bytes(self.total_bytes)}",
-            f"  saved for backward  {_bytes(self.saved_bytes):>10}",
-            f"  nodes               {_bytes(self.node_bytes):>10}",
+            f"graph memory: {_format_bytes(self.total_bytes)}",
+            f"  saved for backward  {_format_bytes(self.saved_bytes):>10}",
+            f"  nodes               {_format_bytes(self.node_bytes):>10}",
         ]
-        return "\n".join([*lines, *_table(self.by_operation)])
+        return "\n".join([*lines, *_format_table(self.by_operation)])
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +72,9 @@ class GraphSummary:
         head = (
             f"graph: {self.operations} operations,"
             f" {self.leaves} {'leaf' if self.leaves == 1 else 'leaves'}, {self.edges} edges,"
-            f" depth {self.depth}, {_bytes(self.memory.saved_bytes)} saved"
+            f" depth {self.depth}, {_format_bytes(self.memory.saved_bytes)} saved"
         )
-        return "\n".join([head, *_table(self.memory.by_operation)])
+        return "\n".join([head, *_format_table(self.memory.by_operation)])
 
     __repr__ = __str__
 
@@ -88,9 +88,13 @@ def summary(tensor: Tensor) -> GraphSummary:
     >>> found.operations, found.leaves, found.depth
     (3, 1, 3)
     """
-    facts = _graph_facts(_recorded("summary", tensor))
+    facts = _graph_facts(_check_recorded("summary", tensor))
     return GraphSummary(
-        facts["operations"], facts["leaves"], facts["edges"], facts["depth"], _memory(facts)
+        facts["operations"],
+        facts["leaves"],
+        facts["edges"],
+        facts["depth"],
+        _make_graph_memory(facts),
     )
 
 
@@ -102,15 +106,15 @@ def memory(tensor: Tensor) -> GraphMemory:
     >>> fg.graph.memory(x.exp().sin().sum()).saved_bytes
     8000
     """
-    return _memory(_graph_facts(_recorded("memory", tensor)))
+    return _make_graph_memory(_graph_facts(_check_recorded("memory", tensor)))
 
 
-def _memory(facts: dict[str, Any]) -> GraphMemory:
+def _make_graph_memory(facts: dict[str, Any]) -> GraphMemory:
     shares = tuple(OperationShare(*share) for share in facts["shares"])
     return GraphMemory(facts["node_bytes"], facts["saved_bytes"], shares)
 
 
-def _recorded(op: str, tensor: Tensor) -> Tensor:
+def _check_recorded(op: str, tensor: Tensor) -> Tensor:
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(f"{op}: the argument is a {type(tensor).__name__}; pass a tensor")
     if not tensor.requires_grad:
@@ -120,15 +124,15 @@ def _recorded(op: str, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _table(shares: tuple[OperationShare, ...]) -> list[str]:
+def _format_table(shares: tuple[OperationShare, ...]) -> list[str]:
     width = max((len(share.name) for share in shares), default=0)
     return [
-        f"  {share.name:<{width}}  {share.nodes:>8} nodes  {_bytes(share.saved_bytes):>10}"
+        f"  {share.name:<{width}}  {share.nodes:>8} nodes  {_format_bytes(share.saved_bytes):>10}"
         for share in shares
     ]
 
 
-def _bytes(count: int) -> str:
+def _format_bytes(count: int) -> str:
     size, unit = float(count), "B"
     for bigger in ("KiB", "MiB", "GiB"):
         if size < 1024:

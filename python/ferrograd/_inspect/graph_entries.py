@@ -100,7 +100,7 @@ class Operation:
         return f"<Operation {self}>"
 
 
-def attributes(given: Any) -> dict[str, Any]:
+def convert_attributes(given: Any) -> dict[str, Any]:
     """Attributes of any form as a dict."""
     if given is None:
         return {}
@@ -115,14 +115,14 @@ def attributes(given: Any) -> dict[str, Any]:
     return {"attrs": given}
 
 
-def brief(value: Any) -> Any:
+def abbreviate_attribute(value: Any) -> Any:
     """A short form of an attribute, with the shape in place of an array."""
     if isinstance(value, np.ndarray):
         return f"array{value.shape}"
     return value
 
 
-def weak_node(outputs: list[Tensor]) -> Callable[[], Node | None] | None:
+def make_weak_node(outputs: list[Tensor]) -> Callable[[], Node | None] | None:
     """A weak reference to the node that made the first recorded output."""
     for tensor in outputs:
         if tensor.grad_fn is not None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from ferrograd._core import Node
 
-__all__ = ["reachable"]
+__all__ = ["iter_reachable_nodes"]
 
 
-def reachable(roots: Iterable[Node]) -> Iterator[tuple[Node, list[Node]]]:
+def iter_reachable_nodes(roots: Iterable[Node]) -> Iterator[tuple[Node, list[Node]]]:
     """Every node that is reachable from `roots`, including them, with its next nodes."""
     pending, seen = list(roots), dict[int, Node]()
     while pending:

@@ -10,7 +10,7 @@ from ferrograd._inspect.missing_name_errors import raise_missing_name
 from ferrograd._names.name_table import NameGroup, NameTable
 
 
-def lazy_attributes(
+def make_lazy_attributes(
     module_name: str, groups: Iterable[NameGroup]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns `__getattr__` and `__dir__` for a module whose attributes are the names of `groups`.

@@ -20,8 +20,8 @@ def raise_missing_name(module: str, name: str) -> NoReturn:
     `ImportError`, other code an `AttributeError`.
     """
     full_name = f"ferrograd.{module}" if module else "ferrograd"
-    hint = _library_hint(module, name)
-    hint = f"; {hint}" if hint else _numpy_hint(module, name)
+    hint = _get_library_hint(module, name)
+    hint = f"; {hint}" if hint else _get_numpy_hint(module, name)
     caller = sys._getframe(2)
     if caller.f_code.co_code[caller.f_lasti] == opcode.opmap["IMPORT_FROM"]:
         # Python would replace the text of an AttributeError.
@@ -32,14 +32,14 @@ def raise_missing_name(module: str, name: str) -> NoReturn:
 def refuse_import(path: str) -> None:
     """Raises an error for the import of a module that does not exist, if there is a hint for it."""
     parent, _, name = path.rpartition(".")
-    hint = _library_hint(parent.partition(".")[2], name)
+    hint = _get_library_hint(parent.partition(".")[2], name)
     if not hint and hasattr(sys.modules.get(parent), name):
         hint = f"it is no module, write from {parent} import {name}"
     if hint:
         raise ModuleNotFoundError(f"No module named {path!r}; {hint}", name=path)
 
 
-def module_getattr(module: str) -> Callable[[str], Any]:
+def make_module_getattr(module: str) -> Callable[[str], Any]:
     """Returns a `__getattr__` for a module of the package that has no lazy attributes."""
 
     def refuse_attribute(name: str) -> Any:
@@ -48,13 +48,13 @@ def module_getattr(module: str) -> Callable[[str], Any]:
     return refuse_attribute
 
 
-def _library_hint(module: str, name: str) -> str:
+def _get_library_hint(module: str, name: str) -> str:
     """The hint for a name of another library; empty if there is none."""
     library, hint = hints(module).get(name, ("", ""))
     return f"{library} has it, here use {hint}" if hint else ""
 
 
-def _numpy_hint(module: str, name: str) -> str:
+def _get_numpy_hint(module: str, name: str) -> str:
     """The hint for a NumPy function that the package does not repeat; empty if there is none."""
     numpy_module = {"": numpy, "linalg": numpy.linalg}.get(module)
     path = f"{module}.{name}" if module else name

@@ -19,27 +19,31 @@ def to_string(operations: Sequence[Operation], leaves: Sequence[Value]) -> str:
     return "\n".join(lines)
 
 
-def _title(operation: Operation, newline: str) -> str:
+def _format_title(operation: Operation, newline: str) -> str:
     attrs = [f"{key}={value}" for key, value in operation.attrs.items()]
     return newline.join([operation.name, *attrs])
 
 
-def _edges(operations: Iterable[Operation]) -> Iterable[tuple[str, str, str]]:
+def _iter_edges(operations: Iterable[Operation]) -> Iterable[tuple[str, str, str]]:
     """The edges of the inputs: source, operation, label."""
     source: dict[int, str] = {}
     for operation in operations:
         for value in operation.inputs:
-            yield source.get(id(value), f"v{value.index}"), f"op{operation.index}", _label(value)
+            yield (
+                source.get(id(value), f"v{value.index}"),
+                f"op{operation.index}",
+                _format_label(value),
+            )
         for value in operation.outputs:
             source[id(value)] = f"op{operation.index}"
 
 
-def _label(value: Value) -> str:
+def _format_label(value: Value) -> str:
     shape = "" if value.shape is None else str(value.shape)
     return " ".join(part for part in (value.name, shape) if part)
 
 
-def _results(operations: Sequence[Operation]) -> list[tuple[str, Value]]:
+def _find_results(operations: Sequence[Operation]) -> list[tuple[str, Value]]:
     """The outputs that no operation uses."""
     used = {id(value) for operation in operations for value in operation.inputs}
     return [
@@ -53,41 +57,45 @@ def _results(operations: Sequence[Operation]) -> list[tuple[str, Value]]:
 def to_mermaid(operations: Sequence[Operation], leaves: Sequence[Value]) -> str:
     """A Mermaid flow chart."""
 
-    def text(label: str) -> str:
+    def escape(label: str) -> str:
         return label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
 
-    def node(label: str) -> str:
-        return text(label).replace("\n", "<br/>")
+    def format_node(label: str) -> str:
+        return escape(label).replace("\n", "<br/>")
 
     lines = ["flowchart TD"]
-    lines += [f'    v{v.index}(["{node(_label(v) or f"%{v.index}")}"])' for v in leaves]
+    lines += [
+        f'    v{v.index}(["{format_node(_format_label(v) or f"%{v.index}")}"])' for v in leaves
+    ]
     for operation in operations:
-        lines.append(f'    op{operation.index}["{node(_title(operation, chr(10)))}"]')
-    for source, target, label in _edges(operations):
-        arrow = f' -->|"{text(label)}"| ' if label else " --> "
+        lines.append(f'    op{operation.index}["{format_node(_format_title(operation, chr(10)))}"]')
+    for source, target, label in _iter_edges(operations):
+        arrow = f' -->|"{escape(label)}"| ' if label else " --> "
         lines.append(f"    {source}{arrow}{target}")
-    for source, value in _results(operations):
-        lines.append(f'    {source} --> r{value.index}(["{node(_label(value) or "result")}"])')
+    for source, value in _find_results(operations):
+        lines.append(
+            f'    {source} --> r{value.index}(["{format_node(_format_label(value) or "result")}"])'
+        )
     return "\n".join(lines)
 
 
 def to_dot(operations: Sequence[Operation], leaves: Sequence[Value]) -> str:
     """A Graphviz digraph."""
 
-    def quoted(label: str) -> str:
+    def quote(label: str) -> str:
         escaped = label.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{escaped}"'
 
     lines = ["digraph graph_ {", "    node [shape=box];"]
     for value in leaves:
-        label = quoted(_label(value) or f"%{value.index}")
+        label = quote(_format_label(value) or f"%{value.index}")
         lines.append(f"    v{value.index} [label={label}, shape=ellipse];")
     for operation in operations:
-        lines.append(f"    op{operation.index} [label={quoted(_title(operation, chr(10)))}];")
-    for source, target, label in _edges(operations):
-        lines.append(f"    {source} -> {target} [label={quoted(label)}];")
-    for source, value in _results(operations):
-        label = quoted(_label(value) or "result")
+        lines.append(f"    op{operation.index} [label={quote(_format_title(operation, chr(10)))}];")
+    for source, target, label in _iter_edges(operations):
+        lines.append(f"    {source} -> {target} [label={quote(label)}];")
+    for source, value in _find_results(operations):
+        label = quote(_format_label(value) or "result")
         lines.append(f"    r{value.index} [label={label}, shape=ellipse];")
         lines.append(f"    {source} -> r{value.index};")
     return "\n".join([*lines, "}"])

@@ -10,8 +10,14 @@ from typing import Any, Self
 
 from ferrograd._core import Node, Tensor, _observe, _unobserve, _WeakNode
 from ferrograd._inspect import render
-from ferrograd._inspect.graph_entries import Operation, Value, attributes, brief, weak_node
-from ferrograd._tensor.pytree import tensors_in
+from ferrograd._inspect.graph_entries import (
+    Operation,
+    Value,
+    abbreviate_attribute,
+    convert_attributes,
+    make_weak_node,
+)
+from ferrograd._tensor.pytree import find_tensors
 from ferrograd.errors import ArgumentTypeError, GradientError
 
 
@@ -40,10 +46,10 @@ class Graph:
     @staticmethod
     def of(tensor: Tensor) -> Graph:
         """The recorded graph of a tensor; it keeps the tensor alive."""
-        return Reached(tensor)
+        return TensorGraph(tensor)
 
     def __enter__(self) -> Self:
-        observer = self._note
+        observer = self._record_call
         self._observers.append(observer)
         _observe(observer)
         return self
@@ -51,31 +57,33 @@ class Graph:
     def __exit__(self, *exception: object) -> None:
         _unobserve(self._observers.pop())
 
-    def _note(self, name: str, arguments: Any, given: Any, result: Any, inside: bool) -> None:
+    def _record_call(
+        self, name: str, arguments: Any, given: Any, result: Any, inside: bool
+    ) -> None:
         """Lists one operation; the core calls this after each."""
         inputs: list[Tensor] = []
         attrs: dict[str, Any] = {}
         for i, argument in enumerate(arguments):
-            if not _collect(argument, inputs):
-                attrs[f"arg{i}"] = brief(argument)
-        for key, value in attributes(given).items():
-            if not _collect(value, inputs):
-                attrs[key] = brief(value)
+            if not _collect_tensors(argument, inputs):
+                attrs[f"arg{i}"] = abbreviate_attribute(argument)
+        for key, value in convert_attributes(given).items():
+            if not _collect_tensors(value, inputs):
+                attrs[key] = abbreviate_attribute(value)
         outputs: list[Tensor] = []
-        _collect(result, outputs)
+        _collect_tensors(result, outputs)
         self._operations.append(
             Operation(
                 len(self._operations),
                 name,
                 attrs,
-                tuple(self._value(x) for x in inputs),
-                tuple(self._value(y, produced=True) for y in outputs),
-                weak_node(outputs),
+                tuple(self._get_value(x) for x in inputs),
+                tuple(self._get_value(y, produced=True) for y in outputs),
+                make_weak_node(outputs),
                 inside,
             )
         )
 
-    def _value(self, tensor: Tensor, *, produced: bool = False) -> Value:
+    def _get_value(self, tensor: Tensor, *, produced: bool = False) -> Value:
         known = self._values.get(id(tensor))
         if known is None or known.tensor is not tensor:
             known = self._values[id(tensor)] = Value(len(self._order), tensor)
@@ -157,14 +165,14 @@ class Graph:
         return f"<Graph of {len(self)} operations>"
 
 
-def _collect(value: Any, tensors: list[Tensor]) -> bool:
+def _collect_tensors(value: Any, tensors: list[Tensor]) -> bool:
     """Adds the tensors in a value; false when there are none."""
     before = len(tensors)
-    tensors += tensors_in(value)
+    tensors += find_tensors(value)
     return len(tensors) > before
 
 
-class Reached(Graph):
+class TensorGraph(Graph):
     """The recorded graph of one tensor, read when it is needed; it keeps the tensor alive."""
 
     def __init__(self, tensor: Tensor) -> None:
@@ -189,13 +197,13 @@ class Reached(Graph):
         self._outputs.clear()
         root = self._root.grad_fn
         if root is None:
-            self._value(self._root)
+            self._get_value(self._root)
             return
-        for node in _in_order(root):
-            self._list(node)
-        self._replace(root, self._root)
+        for node in _sort_topologically(root):
+            self._add_node(node)
+        self._set_root_output(root, self._root)
 
-    def _list(self, node: Node) -> None:
+    def _add_node(self, node: Node) -> None:
         leaf = node.name() == "AccumulateGrad"
         outputs = []
         for k in range(node.output_count):
@@ -211,12 +219,12 @@ class Reached(Graph):
             return
         inputs = tuple(self._outputs[id(n), k] for n, k in node.next_functions if n is not None)
         index = len(self._operations)
-        attrs = attributes(node.attrs)
+        attrs = convert_attributes(node.attrs)
         self._operations.append(
             Operation(index, node.op_name, attrs, inputs, tuple(outputs), _WeakNode.of(node))
         )
 
-    def _replace(self, root: Node, tensor: Tensor) -> None:
+    def _set_root_output(self, root: Node, tensor: Tensor) -> None:
         """Sets the output of the root to the given tensor."""
         value = self._outputs[id(root), tensor.output_nr]
         full = Value(value.index, tensor)
@@ -239,7 +247,7 @@ class Reached(Graph):
         return super().leaves
 
 
-def _in_order(root: Node) -> list[Node]:
+def _sort_topologically(root: Node) -> list[Node]:
     """The nodes below a node in topological order, inputs first; without recursion."""
     order: list[Node] = []
     done: dict[int, Node] = {}

@@ -10,7 +10,7 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
-from ferrograd._pytorch.validate import real
+from ferrograd._pytorch.validate import check_real
 from ferrograd.errors import ArgumentError, ShapeError
 
 _euclidean = core._namespaces["nn.functional"]["euclidean_distances"]
@@ -41,7 +41,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
         raise ArgumentError(
             f"cdist: compute_mode is {compute_mode!r}; leave it out, or give one of {_MODES[1:]}"
         )
-    if not real("cdist", "p", p) >= 0:
+    if not check_real("cdist", "p", p) >= 0:
         raise ArgumentError(f"cdist: p is {p}; give at least 0")
     if p == 2 and x1.dtype.char in "efd" and x2.dtype.char in "efd":
         found: Tensor = _euclidean(x1, x2)

@@ -28,7 +28,7 @@ def div(*operands: Any, rounding_mode: str | None = None, **options: Any) -> Ten
     """
     if rounding_mode is None:
         return core.divide(*operands, **options)
-    _check("div", rounding_mode)
+    _check_rounding_mode("div", rounding_mode)
     if rounding_mode == "floor":
         return core.floor_divide(*operands, **options)
     named = {word: options.pop(word) for word in ("out", "name") if word in options}
@@ -36,25 +36,25 @@ def div(*operands: Any, rounding_mode: str | None = None, **options: Any) -> Ten
     if rest.dtype.kind not in "biu":
         return core.trunc(core.divide(*operands, **options), **named)
     given = {**dict(zip(("a", "b"), operands, strict=False)), **options}
-    a, b = (next(given[word] for word in words if word in given) for words in _WORDS)
+    a, b = (next(given[word] for word in words if word in given) for words in _OPERAND_NAMES)
     return core.floor_divide(core.subtract(a, rest), b, **named)
 
 
 #: The names of the operands.
-_WORDS = (("a", "input", "x1"), ("b", "other", "x2"))
+_OPERAND_NAMES = (("a", "input", "x1"), ("b", "other", "x2"))
 
 
 def div_(self: Tensor, *operand: Any, rounding_mode: str | None = None, **options: Any) -> Tensor:
     """`div` in place."""
     if rounding_mode is None:
         return _divide_in_place(self, *operand, **options)
-    _check("div_", rounding_mode)
+    _check_rounding_mode("div_", rounding_mode)
     if rounding_mode == "floor":
         return self.floor_divide_(*operand, **options)
     return self.copy_(div(self, *operand, rounding_mode="trunc", **options))
 
 
-def _check(name: str, mode: Any) -> None:
+def _check_rounding_mode(name: str, mode: Any) -> None:
     if mode not in ("floor", "trunc"):
         raise ArgumentError(
             f'{name}: rounding_mode is {mode!r}; give "floor", "trunc" or None for no rounding'

@@ -11,7 +11,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray, get_default_dtype
 from ferrograd._tensor.creation import linspace
-from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.device import check_device
 from ferrograd.errors import ArgumentError
 
 
@@ -28,7 +28,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     >>> fg.as_tensor(x) is x, fg.as_tensor([1, 2]).tolist()
     (True, [1, 2])
     """
-    on_cpu(device)
+    check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype)

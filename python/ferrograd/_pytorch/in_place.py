@@ -14,7 +14,7 @@ from ferrograd._pytorch import linear_algebra, math, products
 from ferrograd.errors import ShapeError
 
 
-def _changing(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def _make_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """The method `name` of a function."""
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -31,27 +31,27 @@ def _changing(name: str, function: Callable[..., Tensor]) -> Callable[..., Tenso
     return change
 
 
-addmm_ = _changing("addmm_", products.addmm)
-addmv_ = _changing("addmv_", products.addmv)
-addr_ = _changing("addr_", products.addr)
-addbmm_ = _changing("addbmm_", products.addbmm)
-baddbmm_ = _changing("baddbmm_", products.baddbmm)
-renorm_ = _changing("renorm_", math.renorm)
-float_power_ = _changing("float_power_", math.float_power)
-gcd_ = _changing("gcd_", math.gcd)
-lcm_ = _changing("lcm_", math.lcm)
-ldexp_ = _changing("ldexp_", math.ldexp)
-nextafter_ = _changing("nextafter_", core.nextafter)
-clamp_min_ = _changing("clamp_min_", linear_algebra.clamp_min)
-clamp_max_ = _changing("clamp_max_", linear_algebra.clamp_max)
-lt_ = _changing("lt_", core.less)
-le_ = _changing("le_", core.less_equal)
-gt_ = _changing("gt_", core.greater)
-ge_ = _changing("ge_", core.greater_equal)
-eq_ = _changing("eq_", core.equal)
-ne_ = _changing("ne_", core.not_equal)
-less_ = _changing("less_", core.less)
-less_equal_ = _changing("less_equal_", core.less_equal)
-greater_ = _changing("greater_", core.greater)
-greater_equal_ = _changing("greater_equal_", core.greater_equal)
-not_equal_ = _changing("not_equal_", core.not_equal)
+addmm_ = _make_in_place("addmm_", products.addmm)
+addmv_ = _make_in_place("addmv_", products.addmv)
+addr_ = _make_in_place("addr_", products.addr)
+addbmm_ = _make_in_place("addbmm_", products.addbmm)
+baddbmm_ = _make_in_place("baddbmm_", products.baddbmm)
+renorm_ = _make_in_place("renorm_", math.renorm)
+float_power_ = _make_in_place("float_power_", math.float_power)
+gcd_ = _make_in_place("gcd_", math.gcd)
+lcm_ = _make_in_place("lcm_", math.lcm)
+ldexp_ = _make_in_place("ldexp_", math.ldexp)
+nextafter_ = _make_in_place("nextafter_", core.nextafter)
+clamp_min_ = _make_in_place("clamp_min_", linear_algebra.clamp_min)
+clamp_max_ = _make_in_place("clamp_max_", linear_algebra.clamp_max)
+lt_ = _make_in_place("lt_", core.less)
+le_ = _make_in_place("le_", core.less_equal)
+gt_ = _make_in_place("gt_", core.greater)
+ge_ = _make_in_place("ge_", core.greater_equal)
+eq_ = _make_in_place("eq_", core.equal)
+ne_ = _make_in_place("ne_", core.not_equal)
+less_ = _make_in_place("less_", core.less)
+less_equal_ = _make_in_place("less_equal_", core.less_equal)
+greater_ = _make_in_place("greater_", core.greater)
+greater_equal_ = _make_in_place("greater_equal_", core.greater_equal)
+not_equal_ = _make_in_place("not_equal_", core.not_equal)

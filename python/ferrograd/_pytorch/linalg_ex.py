@@ -56,10 +56,12 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> InvEx:
     >>> fg.linalg.inv_ex(fg.zeros(2, 2)).info.item()
     1
     """
-    A = _square("inv_ex", A)
-    info = _first_zero_pivot(A)
-    _check("inv_ex", info, check_errors, "singular")
-    return InvEx(_known(_linalg["inv"](_solvable(A, info)), info, 2), info)
+    A = _check_square("inv_ex", A)
+    info = _find_zero_pivots(A)
+    _check_info("inv_ex", info, check_errors, "singular")
+    return InvEx(
+        _set_failed_to_nan(_linalg["inv"](_replace_failed_matrices(A, info)), info, 2), info
+    )
 
 
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> SolveEx:
@@ -69,12 +71,12 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
     >>> fg.linalg.solve_ex(fg.eye(2), fg.ones(2)).result.tolist()
     [1.0, 1.0]
     """
-    A = _square("solve_ex", A)
-    info = _first_zero_pivot(A)
-    _check("solve_ex", info, check_errors, "singular")
+    A = _check_square("solve_ex", A)
+    info = _find_zero_pivots(A)
+    _check_info("solve_ex", info, check_errors, "singular")
     B = asarray(B)
-    found = _linalg["solve"](_solvable(A, info), B, left=left)
-    return SolveEx(_known(found, info, min(B.ndim, 2)), info)
+    found = _linalg["solve"](_replace_failed_matrices(A, info), B, left=left)
+    return SolveEx(_set_failed_to_nan(found, info, min(B.ndim, 2)), info)
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> LUFactorEx:
@@ -84,9 +86,9 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> L
     >>> fg.linalg.lu_factor_ex(fg.eye(2)).info.item()
     0
     """
-    A = _matrices("lu_factor_ex", A)
-    info = _first_zero_pivot(A)
-    _check("lu_factor_ex", info, check_errors, "singular")
+    A = _check_matrices("lu_factor_ex", A)
+    info = _find_zero_pivots(A)
+    _check_info("lu_factor_ex", info, check_errors, "singular")
     LU, pivots = _linalg["lu_factor"](A, pivot=pivot)
     return LUFactorEx(LU, pivots, info)
 
@@ -100,38 +102,47 @@ def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> C
     >>> fg.linalg.cholesky_ex(fg.tensor([[1.0, 2.0], [2.0, 1.0]])).info.item()
     2
     """
-    A = _square("cholesky_ex", A)
+    A = _check_square("cholesky_ex", A)
     rows = A.detach().reshape((-1, *A.shape[-2:]))
     with no_grad():
-        orders = [_first_minor(row, upper) for row in rows] if not _factors(rows, upper) else None
+        orders = (
+            [_find_first_indefinite_minor(row, upper) for row in rows]
+            if not _has_cholesky_factor(rows, upper)
+            else None
+        )
     shape = A.shape[:-2]
     info = tensor(np.array(orders or np.zeros(shape), np.int32).reshape(shape))
-    _check("cholesky_ex", info, check_errors, "not positive definite")
-    return CholeskyEx(_known(_linalg["cholesky"](_solvable(A, info), upper=upper), info, 2), info)
+    _check_info("cholesky_ex", info, check_errors, "not positive definite")
+    return CholeskyEx(
+        _set_failed_to_nan(
+            _linalg["cholesky"](_replace_failed_matrices(A, info), upper=upper), info, 2
+        ),
+        info,
+    )
 
 
-def _matrices(op: str, A: Any) -> Tensor:
+def _check_matrices(op: str, A: Any) -> Tensor:
     found: Tensor = asarray(A)
     if found.ndim < 2:
         raise ShapeError(f"{op}: A has shape {tuple(found.shape)}; give matrices (…, m, n)")
     return found
 
 
-def _square(op: str, A: Any) -> Tensor:
-    found = _matrices(op, A)
+def _check_square(op: str, A: Any) -> Tensor:
+    found = _check_matrices(op, A)
     if found.shape[-1] != found.shape[-2]:
         raise ShapeError(f"{op}: A has shape {tuple(found.shape)}; give square matrices (…, n, n)")
     return found
 
 
-def _first_zero_pivot(A: Tensor) -> Tensor:
+def _find_zero_pivots(A: Tensor) -> Tensor:
     factors = _linalg["lu_factor"](A.detach())[0].numpy()
     zero = np.diagonal(factors, 0, -2, -1) == 0
     first = zero.argmax(-1) + 1 if zero.shape[-1] else np.zeros(zero.shape[:-1])
     return tensor(np.where(zero.any(-1), first, 0).astype(np.int32))
 
 
-def _factors(A: Tensor, upper: bool) -> bool:
+def _has_cholesky_factor(A: Tensor, upper: bool) -> bool:
     try:
         _linalg["cholesky"](A, upper=upper)
     except MatrixError:
@@ -139,19 +150,19 @@ def _factors(A: Tensor, upper: bool) -> bool:
     return True
 
 
-def _first_minor(A: Tensor, upper: bool) -> int:
+def _find_first_indefinite_minor(A: Tensor, upper: bool) -> int:
     """The order of the first leading minor without a factor: larger ones have none either."""
     below, above = 0, int(A.shape[-1]) + 1
     while above - below > 1:
         middle = (below + above) // 2
-        if _factors(A[:middle, :middle], upper):
+        if _has_cholesky_factor(A[:middle, :middle], upper):
             below = middle
         else:
             above = middle
     return 0 if below == A.shape[-1] else above
 
 
-def _solvable(A: Tensor, info: Tensor) -> Tensor:
+def _replace_failed_matrices(A: Tensor, info: Tensor) -> Tensor:
     """The matrices, with refused ones replaced by the identity."""
     if not info.any():
         return A
@@ -160,7 +171,7 @@ def _solvable(A: Tensor, info: Tensor) -> Tensor:
     return found
 
 
-def _known(found: Tensor, info: Tensor, axes: int) -> Tensor:
+def _set_failed_to_nan(found: Tensor, info: Tensor, axes: int) -> Tensor:
     """The results, NaN for refused matrices."""
     if not info.any():
         return found
@@ -169,6 +180,6 @@ def _known(found: Tensor, info: Tensor, axes: int) -> Tensor:
     return known
 
 
-def _check(op: str, info: Tensor, check_errors: bool, what: str) -> None:
+def _check_info(op: str, info: Tensor, check_errors: bool, what: str) -> None:
     if check_errors and info.any():
         raise MatrixError(f"{op}: a matrix is {what}: info is {info.tolist()}; give others")

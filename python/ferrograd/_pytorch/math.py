@@ -13,20 +13,20 @@ import numpy as np
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, get_default_dtype
 from ferrograd._dispatch.named_tuples import named
-from ferrograd._dispatch.ufuncs import write
-from ferrograd._pytorch.validate import axis, real, whole, wholes
+from ferrograd._dispatch.ufuncs import write_out
+from ferrograd._pytorch.validate import check_integer, check_integers, check_real, normalize_dim
 from ferrograd.errors import ArgumentError, DTypeError, IndexOutOfRangeError, ShapeError
 
 #: NumPy without its types, because its functions also take and return tensors.
 _numpy: Any = np
 
 
-def _into(op: str, out: Any, result: Tensor, operands: int = 2) -> Any:
+def _write_out(op: str, out: Any, result: Tensor, operands: int = 2) -> Any:
     """The result, or `out` with it."""
-    return result if out is None else write(op, out, result, True, operands, repeats=True)
+    return result if out is None else write_out(op, out, result, True, operands, repeats=True)
 
 
-def _float(op: str, x: Any) -> Tensor:
+def _to_float_tensor(op: str, x: Any) -> Tensor:
     """A tensor of real floats; integers are converted to the default dtype."""
     found = asarray(x)
     if found.dtype.kind == "c":
@@ -34,17 +34,17 @@ def _float(op: str, x: Any) -> Tensor:
     return found if found.dtype.kind == "f" else found.to(get_default_dtype())
 
 
-def _whole(op: str, x: Any, kinds: str = "iu") -> Any:
+def _check_integer_array(op: str, x: Any, kinds: str = "iu") -> Any:
     found = asarray(x)
     if found.dtype.kind not in kinds:
         raise DTypeError(f"{op}: an operand is {found.dtype}; give whole numbers")
     return found.numpy()
 
 
-def _of_whole(op: str, function: Any, a: Any, b: Any) -> Tensor:
+def _call_on_integers(op: str, function: Any, a: Any, b: Any) -> Tensor:
     """A NumPy function of integers; one argument may be boolean."""
-    a = _whole(op, a, "iub")
-    b = _whole(op, b, "iu" if a.dtype.kind == "b" else "iub")
+    a = _check_integer_array(op, a, "iub")
+    b = _check_integer_array(op, b, "iu" if a.dtype.kind == "b" else "iub")
     try:
         return core.tensor(function(a, b))
     except ValueError:
@@ -70,7 +70,7 @@ def logit(input: Any, eps: float | None = None, **options: Any) -> Tensor:
     """
     if eps is None:
         return core._logit(input, **options)
-    if not 0 <= real("logit", "eps", eps) <= 0.5:
+    if not 0 <= check_real("logit", "eps", eps) <= 0.5:
         raise ArgumentError(f"logit: eps is {eps}; give a number from 0 to 0.5")
     return core._logit(core.clip(input, eps, 1 - eps), **options)
 
@@ -85,7 +85,7 @@ def frexp(input: Any) -> Any:
     >>> fg.frexp(fg.tensor([3.0])).mantissa.tolist()
     [0.75]
     """
-    return named("frexp", "mantissa exponent", _numpy.frexp(_float("frexp", input)))
+    return named("frexp", "mantissa exponent", _numpy.frexp(_to_float_tensor("frexp", input)))
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -98,10 +98,10 @@ def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> fg.ldexp(fg.tensor([1.0, 3.0]), fg.tensor([2, -1])).tolist()
     [4.0, 1.5]
     """
-    x, power = _float("ldexp", input), asarray(other)
+    x, power = _to_float_tensor("ldexp", input), asarray(other)
     if power.dtype.kind in "biu":
-        return _into("ldexp", out, _numpy.ldexp(x, power))
-    return _into("ldexp", out, core.multiply(x, core.exp2(power.to(x.dtype))))
+        return _write_out("ldexp", out, _numpy.ldexp(x, power))
+    return _write_out("ldexp", out, core.multiply(x, core.exp2(power.to(x.dtype))))
 
 
 def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -113,7 +113,7 @@ def gcd(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> fg.gcd(fg.tensor([4, 9]), 6).tolist()
     [2, 3]
     """
-    return _into("gcd", out, _of_whole("gcd", np.gcd, input, other))
+    return _write_out("gcd", out, _call_on_integers("gcd", np.gcd, input, other))
 
 
 def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -125,7 +125,7 @@ def lcm(input: Any, other: Any, *, out: Any = None) -> Any:
     >>> fg.lcm(fg.tensor([4, 9]), 6).tolist()
     [12, 18]
     """
-    return _into("lcm", out, _of_whole("lcm", np.lcm, input, other))
+    return _write_out("lcm", out, _call_on_integers("lcm", np.lcm, input, other))
 
 
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
@@ -135,7 +135,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     >>> fg.float_power(fg.tensor([2, 3]), -1).dtype.name
     'float64'
     """
-    return _into("float_power", out, asarray(_numpy.float_power(asarray(input), exponent)))
+    return _write_out("float_power", out, asarray(_numpy.float_power(asarray(input), exponent)))
 
 
 def frac(input: Any) -> Tensor:
@@ -161,7 +161,7 @@ def positive(input: Any, *, out: Any = None) -> Any:
     x = asarray(input)
     if x.dtype.kind == "b":
         raise DTypeError("positive: the tensor is bool; give numbers")
-    return _into("positive", out, core.clone(x) if out is None else x, 1)
+    return _write_out("positive", out, core.clone(x) if out is None else x, 1)
 
 
 def isposinf(input: Any) -> Tensor:
@@ -256,9 +256,9 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Tensor:
     x = asarray(input)
     if x.ndim < 2:
         raise ShapeError(f"renorm: the tensor has shape {tuple(x.shape)}; give at least two axes")
-    if not (real("renorm", "p", p) > 0 and real("renorm", "maxnorm", maxnorm) >= 0):
+    if not (check_real("renorm", "p", p) > 0 and check_real("renorm", "maxnorm", maxnorm) >= 0):
         raise ArgumentError(f"renorm: p is {p} and maxnorm {maxnorm}; give p > 0, maxnorm >= 0")
-    kept, p = axis("renorm", dim, x.ndim), real("renorm", "p", p)
+    kept, p = normalize_dim("renorm", dim, x.ndim), check_real("renorm", "p", p)
     size = core.norm(x, p, tuple(k for k in range(x.ndim) if k != kept), keepdims=True)
     # 1e-7 is PyTorch's; it keeps a norm of 0 apart.
     return core.multiply(x, core.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0))
@@ -274,8 +274,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     >>> [k.tolist() for k in fg.unravel_index(fg.tensor([4, 6]), (3, 4))]
     [[1, 1], [0, 2]]
     """
-    flat = _whole("unravel_index", indices)
-    shape = wholes("unravel_index", "shape", (shape,) if isinstance(shape, int) else shape)
+    flat = _check_integer_array("unravel_index", indices)
+    shape = check_integers("unravel_index", "shape", (shape,) if isinstance(shape, int) else shape)
     count = math.prod(shape)
     if flat.size and not (flat.min() >= 0 and flat.max() < count):
         wrong = flat.min() if flat.min() < 0 else flat.max()
@@ -297,14 +297,14 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: int | None = 
     >>> fg.as_strided(fg.arange(5.0), (3, 3), (1, 1)).tolist()
     [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [2.0, 3.0, 4.0]]
     """
-    x, size = asarray(input), wholes("as_strided", "size", size)
-    stride = wholes("as_strided", "stride", stride, -(1 << 62))
+    x, size = asarray(input), check_integers("as_strided", "size", size)
+    stride = check_integers("as_strided", "stride", stride, -(1 << 62))
     if len(size) != len(stride) or not x.is_contiguous():
         raise ArgumentError(
             f"as_strided: sizes {size}, strides {stride} of a tensor with shape {tuple(x.shape)}"
             f" and strides {tuple(x.stride())}; give as many strides as sizes, and x.contiguous()"
         )
-    offset = whole("as_strided", "storage_offset", storage_offset or 0, -(1 << 62))
+    offset = check_integer("as_strided", "storage_offset", storage_offset or 0, -(1 << 62))
     places = np.full((1,) * len(size), offset)
     for k, (length, step) in enumerate(zip(size, stride, strict=True)):
         places = places + (np.arange(length) * step).reshape(-1, *(1,) * (len(size) - k - 1))

@@ -13,7 +13,7 @@ from ferrograd._core import Tensor, asarray
 from ferrograd.errors import ArgumentError, ShapeError
 
 
-def _matrix(op: str, what: str, x: Any, axes: int) -> Tensor:
+def _check_ndim(op: str, what: str, x: Any, axes: int) -> Tensor:
     found: Tensor = x if type(x) is Tensor else asarray(x)
     if found.ndim != axes:
         raise ShapeError(
@@ -22,7 +22,7 @@ def _matrix(op: str, what: str, x: Any, axes: int) -> Tensor:
     return found
 
 
-def _sum(input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:
+def _combine(input: Any, product: Tensor, beta: float, alpha: float) -> Tensor:
     # With beta = 0 the input is not read, so its NaN and infinities have no effect.
     scaled = product if alpha == 1 else alpha * product
     if beta == 0:
@@ -37,7 +37,7 @@ def mv(input: Any, vec: Any) -> Tensor:
     >>> fg.mv(fg.ones(2, 3), fg.arange(3.0)).tolist()
     [3.0, 3.0]
     """
-    return core.matmul(_matrix("mv", "input", input, 2), _matrix("mv", "vec", vec, 1))
+    return core.matmul(_check_ndim("mv", "input", input, 2), _check_ndim("mv", "vec", vec, 1))
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -49,8 +49,10 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1
     >>> fg.addmm(fg.ones(2), fg.ones(3, 4), fg.ones(4, 2), alpha=0.5)[0].tolist()
     [3.0, 3.0]
     """
-    product = core.matmul(_matrix("addmm", "mat1", mat1, 2), _matrix("addmm", "mat2", mat2, 2))
-    return _sum(input, product, beta, alpha)
+    product = core.matmul(
+        _check_ndim("addmm", "mat1", mat1, 2), _check_ndim("addmm", "mat2", mat2, 2)
+    )
+    return _combine(input, product, beta, alpha)
 
 
 def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -60,7 +62,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: float = 1, alpha: float = 1) 
     >>> fg.addmv(fg.ones(2), fg.ones(2, 3), fg.ones(3)).tolist()
     [4.0, 4.0]
     """
-    return _sum(input, mv(mat, vec), beta, alpha)
+    return _combine(input, mv(mat, vec), beta, alpha)
 
 
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -70,8 +72,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: float = 1, alpha: float = 1)
     >>> fg.addr(fg.zeros(2, 2), [1.0, 2.0], [3.0, 4.0]).tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
-    product = core.outer(_matrix("addr", "vec1", vec1, 1), _matrix("addr", "vec2", vec2, 1))
-    return _sum(input, product, beta, alpha)
+    product = core.outer(_check_ndim("addr", "vec1", vec1, 1), _check_ndim("addr", "vec2", vec2, 1))
+    return _combine(input, product, beta, alpha)
 
 
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -81,8 +83,10 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: flo
     >>> fg.baddbmm(fg.zeros(1), fg.ones(2, 3, 4), fg.ones(2, 4, 5)).shape
     (2, 3, 5)
     """
-    first = _matrix("baddbmm", "batch1", batch1, 3)
-    return _sum(input, core.bmm(first, _matrix("baddbmm", "batch2", batch2, 3)), beta, alpha)
+    first = _check_ndim("baddbmm", "batch1", batch1, 3)
+    return _combine(
+        input, core.bmm(first, _check_ndim("baddbmm", "batch2", batch2, 3)), beta, alpha
+    )
 
 
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -92,9 +96,9 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: floa
     >>> fg.addbmm(fg.zeros(1), fg.ones(2, 3, 4), fg.ones(2, 4, 5)).shape
     (3, 5)
     """
-    first = _matrix("addbmm", "batch1", batch1, 3)
-    product = core.bmm(first, _matrix("addbmm", "batch2", batch2, 3))
-    return _sum(input, product.sum(0), beta, alpha)
+    first = _check_ndim("addbmm", "batch1", batch1, 3)
+    product = core.bmm(first, _check_ndim("addbmm", "batch2", batch2, 3))
+    return _combine(input, product.sum(0), beta, alpha)
 
 
 def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
@@ -114,7 +118,7 @@ def block_diag(*tensors: Any) -> Tensor:
     >>> fg.block_diag([[1.0, 2.0]], 3.0).tolist()
     [[1.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
     """
-    blocks = [_matrix("block_diag", "a block", core.atleast_2d(x), 2) for x in tensors]
+    blocks = [_check_ndim("block_diag", "a block", core.atleast_2d(x), 2) for x in tensors]
     width, at, rows = sum([b.shape[1] for b in blocks]), 0, []
     for block in blocks:
         after = at + block.shape[1]
@@ -132,7 +136,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     >>> fg.cartesian_prod([1, 2], [3, 4]).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
-    vectors = [_matrix("cartesian_prod", "a tensor", x, 1) for x in tensors]
+    vectors = [_check_ndim("cartesian_prod", "a tensor", x, 1) for x in tensors]
     if len(vectors) == 1:
         return vectors[0]
     grids = core._meshgrid(*vectors, indexing="ij")
@@ -163,7 +167,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Tens
     >>> fg.combinations([1, 2, 3]).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
-    input = _matrix("combinations", "input", input, 1)
+    input = _check_ndim("combinations", "input", input, 1)
     if r < 0:
         raise ArgumentError(f"combinations: r is {r}; give at least 0")
     choose: Any = itertools.combinations_with_replacement if with_replacement else None

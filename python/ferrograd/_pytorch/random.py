@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, get_default_dtype
-from ferrograd._pytorch.validate import whole
-from ferrograd._tensor.creation import placed, shape_of
-from ferrograd._tensor.device import on_cpu
-from ferrograd._tensor.generator import Generator, drawn
-from ferrograd._tensor.random import _floats
+from ferrograd._pytorch.validate import check_integer
+from ferrograd._tensor.creation import parse_shape, write_out
+from ferrograd._tensor.device import check_device
+from ferrograd._tensor.generator import Generator, draw_tensor
+from ferrograd._tensor.random import _check_float_dtype
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 Source = Generator | np.random.Generator | None
@@ -38,7 +38,10 @@ def multinomial(
     >>> fg.multinomial(fg.tensor([0.0, 3.0, 0.0]), 1).tolist()
     [1]
     """
-    weights, num_samples = asarray(input), whole("multinomial", "num_samples", num_samples, 1)
+    weights, num_samples = (
+        asarray(input),
+        check_integer("multinomial", "num_samples", num_samples, 1),
+    )
     if weights.ndim not in (1, 2) or weights.dtype.kind != "f":
         raise ShapeError(
             f"multinomial: the weights are {weights.dtype} of shape {tuple(weights.shape)}; give"
@@ -49,15 +52,15 @@ def multinomial(
         rows = np.atleast_2d(given).astype(np.float64)
         _check_weights(rows, num_samples, replacement)
         if replacement or num_samples == 1:
-            picked = _each_alone(rng, rows, num_samples)
+            picked = _choose_with_replacement(rng, rows, num_samples)
         else:
             picked = [rng.choice(len(row), num_samples, False, row / row.sum()) for row in rows]
         return np.array(picked, np.int64).reshape(*given.shape[:-1], num_samples)
 
-    return placed("multinomial", drawn(generator, values, weights, dtype="int64"), out)
+    return write_out("multinomial", draw_tensor(generator, values, weights, dtype="int64"), out)
 
 
-def _each_alone(rng: np.random.Generator, rows: np.ndarray, count: int) -> list[Any]:
+def _choose_with_replacement(rng: np.random.Generator, rows: np.ndarray, count: int) -> list[Any]:
     """The draws of `rng.choice` for independent indices, all at once."""
     sums = (rows / rows.sum(-1, keepdims=True)).cumsum(-1)
     sums /= sums[:, -1:]
@@ -97,10 +100,10 @@ def normal(
     >>> fg.normal(0.0, 2.0, (2, 3)).shape, fg.normal(fg.zeros(4), fg.ones(4)).shape
     ((2, 3), (4,))
     """
-    on_cpu(device)
+    check_device(device)
     given = [asarray(x) for x in (mean, std) if isinstance(x, Tensor | np.ndarray)]
     kind = dtype or (given[0].dtype if given else get_default_dtype())
-    shape = None if size is None else shape_of("normal", (size,))
+    shape = None if size is None else parse_shape("normal", (size,))
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     # A traced draw keeps this function, so it must not refer to the tensors of one call.
     others = [None if isinstance(x, Tensor) else np.asarray(x) for x in (mean, std)]
@@ -112,7 +115,7 @@ def normal(
             raise ArgumentError("normal: std holds a negative number; give at least 0")
         return rng.normal(m, s, shape)
 
-    made = placed("normal", drawn(generator, values, *tensors, dtype=kind), out)
+    made = write_out("normal", draw_tensor(generator, values, *tensors, dtype=kind), out)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -132,43 +135,45 @@ def poisson(input: Any, generator: Source = None) -> Tensor:
             raise ArgumentError("poisson: a rate is negative or NaN; give rates of at least 0")
         return rng.poisson(found)
 
-    return drawn(generator, values, rates, dtype=rates.dtype)
+    return draw_tensor(generator, values, rates, dtype=rates.dtype)
 
 
-def _put(self: Tensor, op: str, generator: Source, values: Any) -> Tensor:
-    _floats(op, self)
-    return self.copy_(drawn(generator, values, dtype=self.dtype))
+def _fill_random(self: Tensor, op: str, generator: Source, values: Any) -> Tensor:
+    _check_float_dtype(op, self)
+    return self.copy_(draw_tensor(generator, values, dtype=self.dtype))
 
 
-def _above(op: str, what: str, value: float) -> None:
+def _check_positive(op: str, what: str, value: float) -> None:
     if not value > 0:
         raise ArgumentError(f"{op}: {what} is {value}; give more than 0")
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Source = None) -> Tensor:
     """Fills with exponential numbers with the rate `lambd`, mean 1 / lambd, in place."""
-    _above("exponential_", "lambd", lambd)
+    _check_positive("exponential_", "lambd", lambd)
     shape = self.shape
-    return _put(self, "exponential_", generator, lambda rng: rng.exponential(1 / lambd, shape))
+    return _fill_random(
+        self, "exponential_", generator, lambda rng: rng.exponential(1 / lambd, shape)
+    )
 
 
 def log_normal_(
     self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Source = None
 ) -> Tensor:
     """Fills with log-normal numbers in place."""
-    _above("log_normal_", "std", std)
+    _check_positive("log_normal_", "std", std)
     shape = self.shape
-    return _put(self, "log_normal_", generator, lambda rng: rng.lognormal(mean, std, shape))
+    return _fill_random(self, "log_normal_", generator, lambda rng: rng.lognormal(mean, std, shape))
 
 
 def cauchy_(
     self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Source = None
 ) -> Tensor:
     """Fills with Cauchy numbers in place."""
-    _above("cauchy_", "sigma", sigma)
+    _check_positive("cauchy_", "sigma", sigma)
     shape = self.shape
     values = lambda rng: median + sigma * rng.standard_cauchy(shape)  # noqa: E731
-    return _put(self, "cauchy_", generator, values)
+    return _fill_random(self, "cauchy_", generator, values)
 
 
 def geometric_(self: Tensor, p: float, *, generator: Source = None) -> Tensor:
@@ -176,4 +181,4 @@ def geometric_(self: Tensor, p: float, *, generator: Source = None) -> Tensor:
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_: p is {p}; give a number between 0 and 1")
     shape = self.shape
-    return self.copy_(drawn(generator, lambda rng: rng.geometric(p, shape), dtype=self.dtype))
+    return self.copy_(draw_tensor(generator, lambda rng: rng.geometric(p, shape), dtype=self.dtype))

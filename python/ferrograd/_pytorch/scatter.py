@@ -10,7 +10,7 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
-from ferrograd._pytorch.validate import axis, wholes
+from ferrograd._pytorch.validate import check_integers, normalize_dim
 from ferrograd._tensor.creation import arange
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 
@@ -51,7 +51,7 @@ def index_put_(
     if not accumulate:
         self[places] = values
         return self
-    if len(places) == 1 and isinstance(places[0], Tensor) and _numbers(places[0]):
+    if len(places) == 1 and isinstance(places[0], Tensor) and _is_integer_index(places[0]):
         # Rows of the first axis: they are added where they are, and nothing is laid out.
         rows = places[0]
         added = core.broadcast_to(asarray(values), (*rows.shape, *self.shape[1:]))
@@ -73,25 +73,25 @@ def index_put(input: Any, indices: Sequence[Any], values: Any, accumulate: bool 
     return index_put_(asarray(input).clone(), indices, values, accumulate)
 
 
-def _numbers(index: Tensor) -> bool:
+def _is_integer_index(index: Tensor) -> bool:
     return index.dtype.kind in "iu" and index.ndim > 0
 
 
-def _along(op: str, x: Tensor, dim: int, index: Any) -> tuple[Any, ...]:
+def _make_row_index(op: str, x: Tensor, dim: int, index: Any) -> tuple[Any, ...]:
     """The subscript of rows along an axis."""
     index = asarray(index)
     if index.ndim > 1 or index.dtype.kind not in "iu":
         raise ArgumentTypeError(
             f"{op}: index is {index.dtype} of shape {tuple(index.shape)}; give a vector of integers"
         )
-    place = axis(op, dim, x.ndim)
+    place = normalize_dim(op, dim, x.ndim)
     if not x.ndim:
         # A number has one row, itself.
         return (Ellipsis,) if index.size else (False,)
     return (*(slice(None) for _ in range(place)), index.reshape(-1))
 
 
-def _put(op: str, place: Tensor, source: Any) -> None:
+def _copy_same_shape(op: str, place: Tensor, source: Any) -> None:
     """Writes elements of exactly this shape."""
     source = asarray(source)
     if tuple(source.shape) != tuple(place.shape):
@@ -102,7 +102,7 @@ def _put(op: str, place: Tensor, source: Any) -> None:
     place.copy_(source)
 
 
-def _number(op: str, value: Any) -> Any:
+def _check_number(op: str, value: Any) -> Any:
     """One number for all elements."""
     if getattr(value, "ndim", 0):
         raise ShapeError(f"{op}: a value of shape {tuple(value.shape)}; give one number")
@@ -114,7 +114,7 @@ def index_copy_(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
     Errors: `ShapeError` for a source of another shape than that of these rows.
     """
-    places, source = _along("index_copy_", self, dim, index), asarray(source)
+    places, source = _make_row_index("index_copy_", self, dim, index), asarray(source)
     shape = tuple(self[places].shape)
     if tuple(source.shape) not in ((shape, ()) if shape == (1,) else (shape,)):
         raise ShapeError(
@@ -137,7 +137,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
 
 def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """Rows along an axis that `index` names become one number."""
-    self[_along("index_fill_", self, dim, index)] = _number("index_fill_", value)
+    self[_make_row_index("index_fill_", self, dim, index)] = _check_number("index_fill_", value)
     return self
 
 
@@ -185,7 +185,7 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Tensor:
     [[0.0, 0.0], [1.0, 1.0]]
     """
     copy = asarray(input).clone()
-    _put("select_scatter", copy.select(dim, index), src)
+    _copy_same_shape("select_scatter", copy.select(dim, index), src)
     return copy
 
 
@@ -205,7 +205,7 @@ def slice_scatter(
     """
     copy = asarray(input).clone()
     place = copy.moveaxis(dim, 0)[start:end:step]
-    _put("slice_scatter", place.moveaxis(0, dim), src)
+    _copy_same_shape("slice_scatter", place.moveaxis(0, dim), src)
     return copy
 
 
@@ -217,7 +217,7 @@ def diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     copy = asarray(input).clone()
-    _put("diagonal_scatter", copy.diagonal(offset, dim1, dim2), src)
+    _copy_same_shape("diagonal_scatter", copy.diagonal(offset, dim1, dim2), src)
     return copy
 
 
@@ -252,8 +252,8 @@ def unflatten(input: Any, dim: int, sizes: Sequence[int]) -> Tensor:
     (2, 3, 4)
     """
     input = asarray(input)
-    place = axis("unflatten", dim, input.ndim)
-    sizes = list(wholes("unflatten", "sizes", sizes, -1))
+    place = normalize_dim("unflatten", dim, input.ndim)
+    sizes = list(check_integers("unflatten", "sizes", sizes, -1))
     if not input.ndim:
         raise ShapeError("unflatten: the tensor has no axes; give one with an axis to divide")
     known, length = 1, int(input.shape[place])

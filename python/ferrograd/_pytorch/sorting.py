@@ -12,8 +12,8 @@ import numpy as np
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, tensor
-from ferrograd._pytorch.validate import axis, whole
-from ferrograd._tensor.device import on_cpu
+from ferrograd._pytorch.validate import check_integer, normalize_dim
+from ferrograd._tensor.device import check_device
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 
 
@@ -31,7 +31,7 @@ class Extremes(NamedTuple):
     max: Tensor
 
 
-def _picked(x: Tensor, places: Any, dim: int, keepdim: bool) -> Picked:
+def _take_along_dim(x: Tensor, places: Any, dim: int, keepdim: bool) -> Picked:
     """The elements at indices along an axis; a 0-d tensor is its own element."""
     places = asarray(places)
     found = core.take_along_axis(core.atleast_1d(x), places, dim)
@@ -50,15 +50,15 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Picked
     2.0
     """
     x = asarray(input)
-    dim = axis("kthvalue", dim, x.ndim)
+    dim = normalize_dim("kthvalue", dim, x.ndim)
     line = core.atleast_1d(x.detach())
-    length, k = int(line.shape[dim]), whole("kthvalue", "k", k, -(1 << 62))
+    length, k = int(line.shape[dim]), check_integer("kthvalue", "k", k, -(1 << 62))
     if not 1 <= k <= length:
         raise ArgumentError(
             f"kthvalue: k is {k} and the axis has {length}; give one of 1..{length}"
         )
     first = core.topk(line, k, dim, False).indices
-    return _picked(x, core.take(first, [k - 1], dim), dim, keepdim)
+    return _take_along_dim(x, core.take(first, [k - 1], dim), dim, keepdim)
 
 
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
@@ -69,7 +69,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
     2.0
     """
     x = asarray(input)
-    dim = axis("mode", dim, x.ndim)
+    dim = normalize_dim("mode", dim, x.ndim)
     rows = np.moveaxis(np.atleast_1d(x.detach().numpy()), dim, -1)
     if rows.shape[-1] == 0:
         raise ShapeError(f"mode: the axis {dim} of shape {tuple(x.shape)} is empty; give elements")
@@ -77,7 +77,7 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Picked:
     for at in np.ndindex(rows.shape[:-1]):
         found, counts = np.unique(rows[at], return_counts=True)
         places[at] = np.flatnonzero(rows[at] == found[np.argmax(counts)])[-1]
-    return _picked(x, np.moveaxis(places, -1, dim), dim, keepdim)
+    return _take_along_dim(x, np.moveaxis(places, -1, dim), dim, keepdim)
 
 
 def msort(input: Any) -> Tensor:
@@ -116,7 +116,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Tensor:
         raise DTypeError(f"bincount: dtype {plain.dtype} is not supported; give whole numbers")
     if plain.ndim != 1:
         raise ShapeError(f"bincount: the numbers have shape {plain.shape}; give a vector")
-    minlength = whole("bincount", "minlength", minlength)
+    minlength = check_integer("bincount", "minlength", minlength)
     heavy = None if weights is None else asarray(weights)
     found: Any = np.bincount(plain, heavy, minlength)
     return asarray(found)
@@ -133,7 +133,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor
     """
     # Contiguous: NumPy would walk an expanded tensor, however long.
     x = np.ascontiguousarray(asarray(input).detach().numpy())
-    bins = whole("histc", "bins", bins, 1)
+    bins = check_integer("histc", "bins", bins, 1)
     low, high = (min, max) if min != max or x.size == 0 else (x.min(), x.max())
     low, high = (low - 1, high + 1) if low == high else (low, high)
     low, high = float(low), float(high)
@@ -179,7 +179,7 @@ def unique_consecutive(
     flat = x.reshape(-1) if dim is None else x
     if not flat.ndim:
         raise ShapeError("unique_consecutive: the tensor has no axes; leave dim out")
-    place = 0 if dim is None else axis("unique_consecutive", dim, flat.ndim)
+    place = 0 if dim is None else normalize_dim("unique_consecutive", dim, flat.ndim)
     rows = np.moveaxis(flat.detach().numpy(), place, 0)
     rows = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     first = np.ones(len(rows), np.bool_)
@@ -194,7 +194,7 @@ def unique_consecutive(
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
-def _runs(first: np.ndarray, counts: np.ndarray, dtype: Any) -> Tensor:
+def _make_triangle_indices(first: np.ndarray, counts: np.ndarray, dtype: Any) -> Tensor:
     """The rows 0, 1, … with `counts` columns each, from `first` on: (2, n)."""
     ends = np.cumsum(counts)
     found = np.empty((2, int(ends[-1]) if len(ends) else 0), np.int64)
@@ -214,12 +214,15 @@ def tril_indices(
     >>> fg.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-    on_cpu(device)
-    rows, columns = whole("tril_indices", "row", row), whole("tril_indices", "col", col)
-    offset = whole("tril_indices", "offset", offset, -(1 << 62))
+    check_device(device)
+    rows, columns = (
+        check_integer("tril_indices", "row", row),
+        check_integer("tril_indices", "col", col),
+    )
+    offset = check_integer("tril_indices", "offset", offset, -(1 << 62))
     offset = min(max(offset, -rows), columns)
     counts = np.clip(np.arange(rows) + (offset + 1), 0, columns)
-    return _runs(np.zeros_like(counts), counts, dtype)
+    return _make_triangle_indices(np.zeros_like(counts), counts, dtype)
 
 
 def triu_indices(
@@ -231,9 +234,12 @@ def triu_indices(
     >>> fg.triu_indices(2, 2).tolist()
     [[0, 0, 1], [0, 1, 1]]
     """
-    on_cpu(device)
-    rows, columns = whole("triu_indices", "row", row), whole("triu_indices", "col", col)
-    offset = whole("triu_indices", "offset", offset, -(1 << 62))
+    check_device(device)
+    rows, columns = (
+        check_integer("triu_indices", "row", row),
+        check_integer("triu_indices", "col", col),
+    )
+    offset = check_integer("triu_indices", "offset", offset, -(1 << 62))
     offset = min(max(offset, -rows), columns)
     first = np.clip(np.arange(rows) + offset, 0, columns)
-    return _runs(first, columns - first, dtype)
+    return _make_triangle_indices(first, columns - first, dtype)

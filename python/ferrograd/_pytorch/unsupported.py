@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ferrograd._names.missing import hints
 
 
-def _missing(name: str, library: str, hint: str) -> property:
+def _make_missing_property(name: str, library: str, hint: str) -> property:
     """A name that another library's tensors have and these have not."""
 
     def refuse(tensor: Any) -> NoReturn:
@@ -23,11 +23,13 @@ def _missing(name: str, library: str, hint: str) -> property:
     return property(refuse, doc=f"No attribute: {hint}.")
 
 
-def _answer(value: bool) -> property:
+def _make_constant_property(value: bool) -> property:
     return property(lambda tensor: value, doc=f"{value}: a tensor is dense and in main memory.")
 
 
-globals().update({name: _missing(name, *said) for name, said in hints("Tensor").items()})
+globals().update(
+    {name: _make_missing_property(name, *said) for name, said in hints("Tensor").items()}
+)
 
-is_cpu = _answer(True)
-is_cuda = is_mps = is_meta = is_sparse = is_quantized = _answer(False)
+is_cpu = _make_constant_property(True)
+is_cuda = is_mps = is_meta = is_sparse = is_quantized = _make_constant_property(False)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from ferrograd._tensor.creation import MOST_AXES
+from ferrograd._tensor.creation import MAX_NDIM
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 
-def whole(op: str, what: str, value: Any, least: int = 0) -> int:
+def check_integer(op: str, what: str, value: Any, least: int = 0) -> int:
     """An integer of at least `least`."""
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise ArgumentTypeError(f"{op}: {what} is {value!r:.80}; give an integer")
@@ -22,18 +22,18 @@ def whole(op: str, what: str, value: Any, least: int = 0) -> int:
     return number
 
 
-def wholes(op: str, what: str, values: Any, least: int = 0) -> tuple[int, ...]:
+def check_integers(op: str, what: str, values: Any, least: int = 0) -> tuple[int, ...]:
     """One integer of at least `least` for each axis, as in NumPy's and tensors' shapes."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ArgumentTypeError(f"{op}: {what} is {values!r:.80}; give a tuple of integers")
     # One more than there may be: a longer sequence, or one without an end, is not read.
-    given = tuple(islice(values, MOST_AXES + 1))
-    if len(given) > MOST_AXES:
-        raise ArgumentError(f"{op}: {what} has more than {MOST_AXES} entries; give one for an axis")
-    return tuple(whole(op, f"an entry of {what}", value, least) for value in given)
+    given = tuple(islice(values, MAX_NDIM + 1))
+    if len(given) > MAX_NDIM:
+        raise ArgumentError(f"{op}: {what} has more than {MAX_NDIM} entries; give one for an axis")
+    return tuple(check_integer(op, f"an entry of {what}", value, least) for value in given)
 
 
-def real(op: str, what: str, value: Any) -> float:
+def check_real(op: str, what: str, value: Any) -> float:
     """A number that has an order."""
     try:
         return float(value)
@@ -41,9 +41,9 @@ def real(op: str, what: str, value: Any) -> float:
         raise ArgumentTypeError(f"{op}: {what} is {value!r:.80}; give a number") from None
 
 
-def axis(op: str, dim: Any, axes: int) -> int:
+def normalize_dim(op: str, dim: Any, axes: int) -> int:
     """An axis counted from 0; a number of no axes has one."""
-    number, most = whole(op, "dim", dim, -(1 << 62)), max(axes, 1)
+    number, most = check_integer(op, "dim", dim, -(1 << 62)), max(axes, 1)
     if not -most <= number < most:
         raise ArgumentError(
             f"{op}: dim is {number} and the tensor has {axes} axes; give one of them"

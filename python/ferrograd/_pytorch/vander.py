@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.composed.polynomials import powers
-from ferrograd._pytorch.validate import whole
+from ferrograd._dispatch.composed.polynomials import compute_powers
+from ferrograd._pytorch.validate import check_integer
 from ferrograd.errors import ShapeError
 
 
@@ -20,4 +20,4 @@ def vander(x: Any, *, N: int | None = None) -> Tensor:
     x = asarray(x)
     if x.ndim == 0:
         raise ShapeError("vander: x is a number; give vectors (…, n)")
-    return powers(x, x.shape[-1] if N is None else whole("vander", "N", N))
+    return compute_powers(x, x.shape[-1] if N is None else check_integer("vander", "N", N))

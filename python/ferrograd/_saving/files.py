@@ -14,20 +14,20 @@ from typing import IO, Any
 import numpy as np
 
 from ferrograd._core import _safetensors_header, _safetensors_write, asarray, tensor
-from ferrograd._saving.tree_format import CODES, Encoder, decoded, parsed
-from ferrograd._tensor.device import on_cpu
+from ferrograd._saving.tree_format import DTYPE_CODES, Encoder, decode, parse_json
+from ferrograd._tensor.device import check_device
 from ferrograd.errors import ArgumentError, ArgumentTypeError, FileFormatError
 
 #: The metadata key of the container structure.
-KEY = "ferrograd"
+STRUCTURE_KEY = "ferrograd"
 
 #: The first bytes of torch.save archives and pickles.
-_PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+_PICKLE_PREFIXES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 #: The longest header that readers of the format take.
-_LONGEST = 100_000_000
+_MAX_HEADER_BYTES = 100_000_000
 
-_DTYPES = {code: np.dtype(name) for name, code in CODES.items() if name != "complex128"}
+_DTYPES = {code: np.dtype(name) for name, code in DTYPE_CODES.items() if name != "complex128"}
 
 
 class LoadedState(dict[str, Any]):
@@ -52,20 +52,20 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     {'w': tensor([1., 1.]), 'epoch': 3, 'seen': ('a', 0.5)}
     """
     if hasattr(path, "write"):
-        content = _packed(obj)
+        content = _to_bytes(obj)
         try:
             path.write(content)
         except (TypeError, OSError) as error:
-            raise _unfit("save", path, "wb", error) from None
+            raise _make_mode_error("save", path, "wb", error) from None
         return
-    name = _path("save", path)
+    name = _check_path("save", path)
     if os.path.exists(name) and not os.path.isfile(name):
-        content = _packed(obj)
+        content = _to_bytes(obj)
         with open(name, "wb", buffering=0) as device:
             _write_all(device, content)
         return
     try:
-        _written_to(name, obj)
+        _write_file(name, obj)
     except OSError as error:
         raise type(error)(f"save: {name!r}: {error}; the file is as it was") from None
 
@@ -76,20 +76,20 @@ def _write_all(device: io.RawIOBase, content: bytes) -> None:
         left = left[device.write(left) or 0 :]
 
 
-def _written_to(name: str, obj: Any) -> None:
+def _write_file(name: str, obj: Any) -> None:
     encoder = Encoder()
-    text = encoder.text(obj)
-    entries = [(key, *_written(array)) for key, array in encoder.arrays.items()]
-    _safetensors_write(name, entries, [(KEY, text)])
+    text = encoder.encode(obj)
+    entries = [(key, *_encode_array(array)) for key, array in encoder.arrays.items()]
+    _safetensors_write(name, entries, [(STRUCTURE_KEY, text)])
 
 
-def _packed(obj: Any) -> bytes:
+def _to_bytes(obj: Any) -> bytes:
     """The bytes of a file."""
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as home:
         name = os.path.join(home, "state")
-        _written_to(name, obj)
+        _write_file(name, obj)
         with open(name, "rb") as file:
             return file.read()
 
@@ -110,7 +110,7 @@ def load(
 
     Raises `FileFormatError` for a file of another format, or a damaged or truncated one.
     """
-    on_cpu(map_location)
+    check_device(map_location)
     if not weights_only:
         raise ArgumentError(
             "load: weights_only is False; files hold tensors, numbers and texts only: leave it out"
@@ -122,20 +122,20 @@ def load(
         try:
             content = np.frombuffer(path.read(), np.uint8)
         except (TypeError, UnicodeDecodeError, OSError) as error:
-            raise _unfit("load", path, "rb", error) from None
+            raise _make_mode_error("load", path, "rb", error) from None
     else:
-        name = _path("load", path)
+        name = _check_path("load", path)
         with open(name, "rb", buffering=0) as file:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             if regular and not mmap:
-                return _tree(name, _OnDisk(file))
-            content = _mapped(file) if regular else np.frombuffer(file.readall(), np.uint8)
-    return _tree(name, _InMemory(content, mmap))
+                return _read_tree(name, _DiskContent(file))
+            content = _map_memory(file) if regular else np.frombuffer(file.readall(), np.uint8)
+    return _read_tree(name, _MemoryContent(content, mmap))
 
 
-def _tree(name: str, content: _OnDisk | _InMemory) -> Any:
+def _read_tree(name: str, content: _DiskContent | _MemoryContent) -> Any:
     try:
-        return _File(content).tree()
+        return _SafetensorsFile(content).tree()
     except (ValueError, OverflowError, TypeError) as error:
         pickled = _is_pickle(content)
         what = "it is a pickle or a file of torch.save, which is never run" if pickled else error
@@ -146,14 +146,14 @@ def _tree(name: str, content: _OnDisk | _InMemory) -> Any:
         ) from None
 
 
-def _is_pickle(content: _OnDisk | _InMemory) -> bool:
+def _is_pickle(content: _DiskContent | _MemoryContent) -> bool:
     try:
-        return content.part(0, min(4, content.size)).tobytes().startswith(_PICKLES)
+        return content.read_range(0, min(4, content.size)).tobytes().startswith(_PICKLE_PREFIXES)
     except ValueError:  # Another program has cut the file off meanwhile.
         return False
 
 
-def _unfit(op: str, file: Any, mode: str, error: Exception) -> Exception:
+def _make_mode_error(op: str, file: Any, mode: str, error: Exception) -> Exception:
     """The error for an open file that does not read or write bytes."""
     name = getattr(file, "name", type(file).__name__)
     if isinstance(error, OSError) and not isinstance(error, ValueError):
@@ -161,7 +161,7 @@ def _unfit(op: str, file: Any, mode: str, error: Exception) -> Exception:
     return ArgumentTypeError(f"{op}: {name!r} is open for something else; open it with {mode!r}")
 
 
-def _path(op: str, path: Any) -> str:
+def _check_path(op: str, path: Any) -> str:
     try:
         return os.fsdecode(path)
     except TypeError:
@@ -170,43 +170,43 @@ def _path(op: str, path: Any) -> str:
         ) from None
 
 
-def _written(array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
+def _encode_array(array: np.ndarray) -> tuple[str, tuple[int, ...], np.ndarray]:
     """Code of the dtype, shape and bytes of an array."""
     shape = array.shape
-    code = CODES[array.dtype.name]
+    code = DTYPE_CODES[array.dtype.name]
     if array.dtype.name == "complex128":
         shape = (*shape, 2)
     flat = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
     return code, shape, flat.view(np.uint8)
 
 
-def _mapped(file: io.FileIO) -> np.ndarray:
+def _map_memory(file: io.FileIO) -> np.ndarray:
     """The memory of a file that is mapped; an empty one has none."""
     if os.fstat(file.fileno()).st_size == 0:
         return np.zeros(0, np.uint8)
     return np.memmap(file, np.uint8, "c").view(np.ndarray)
 
 
-class _InMemory:
+class _MemoryContent:
     """The bytes of a file in memory, which tensors may keep."""
 
     def __init__(self, content: np.ndarray, kept: bool) -> None:
-        self.size, self.kept, self._bytes = content.size, kept, content
+        self.size, self.is_shared, self._bytes = content.size, kept, content
 
-    def part(self, begin: int, end: int) -> np.ndarray:
+    def read_range(self, begin: int, end: int) -> np.ndarray:
         """Some of the bytes."""
         return self._bytes[begin:end]
 
 
-class _OnDisk:
+class _DiskContent:
     """The bytes of a file, read part by part: another program may rewrite it meanwhile."""
 
-    kept = False
+    is_shared = False
 
     def __init__(self, file: io.FileIO) -> None:
         self.size, self._file = os.fstat(file.fileno()).st_size, file
 
-    def part(self, begin: int, end: int) -> np.ndarray:
+    def read_range(self, begin: int, end: int) -> np.ndarray:
         """A part of the bytes, copied."""
         found = np.empty(end - begin, np.uint8)
         left = found.data
@@ -219,18 +219,18 @@ class _OnDisk:
         return found
 
 
-class _File:
+class _SafetensorsFile:
     """The bytes of a file: its header, and the tensors in it."""
 
-    def __init__(self, content: _InMemory | _OnDisk) -> None:
+    def __init__(self, content: _MemoryContent | _DiskContent) -> None:
         self._content = content
         if content.size < 8:
             raise ValueError(f"it has {content.size} bytes, and a header begins with 8")
-        length = int(content.part(0, 8).view("<u8")[0])
-        begin = content.part(0, min(content.size, 8 + min(length, _LONGEST)))
+        length = int(content.read_range(0, 8).view("<u8")[0])
+        begin = content.read_range(0, min(content.size, 8 + min(length, _MAX_HEADER_BYTES)))
         texts, described = _safetensors_header(begin, content.size)
         # The reader of the header keeps the last of equal keys; here they are an error.
-        parsed(begin[8:].tobytes().decode())
+        parse_json(begin[8:].tobytes().decode())
         self._texts = dict(texts)
         # The table of the reader is unordered: tensors are sorted by their position in the file.
         in_order = sorted(described, key=lambda row: (*row[3:], row[0]))
@@ -238,29 +238,31 @@ class _File:
 
     def tree(self) -> Any:
         """The saved tree; a dict of all tensors if another program wrote the file."""
-        if KEY in self._texts:
-            return decoded(self._texts[KEY], self._value)
-        found = LoadedState((name, self._value("tensor", name, False)) for name in self._described)
+        if STRUCTURE_KEY in self._texts:
+            return decode(self._texts[STRUCTURE_KEY], self._get_value)
+        found = LoadedState(
+            (name, self._get_value("tensor", name, False)) for name in self._described
+        )
         if self._texts.get("format") == "pt":
             found._metadata = self._texts
             return found
         return dict(found)
 
-    def _value(self, kind: str, name: str, wide: bool) -> Any:
+    def _get_value(self, kind: str, name: str, wide: bool) -> Any:
         if name not in self._described:
             raise ValueError(f"it has no tensor {name!r:.60}, which its structure names")
-        array = self._array(name, wide)
+        array = self._get_array(name, wide)
         if kind == "scalar":
             if array.ndim:
                 raise ValueError(f"the scalar {name!r:.60} has shape {array.shape}")
             return array[()]
         if kind == "array":
-            return array if self._content.kept else array.copy()
-        return asarray(array) if self._content.kept else tensor(array)
+            return array if self._content.is_shared else array.copy()
+        return asarray(array) if self._content.is_shared else tensor(array)
 
-    def _array(self, name: str, wide: bool) -> np.ndarray:
+    def _get_array(self, name: str, wide: bool) -> np.ndarray:
         code, shape, begin, end = self._described[name]
-        raw = self._content.part(begin, end)
+        raw = self._content.read_range(begin, end)
         if code == "BF16":
             halves = raw.view("<u2").astype(np.uint32) << 16
             made: np.ndarray = halves.view(np.float32).reshape(shape)

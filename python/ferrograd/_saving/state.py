@@ -15,12 +15,12 @@ from ferrograd._core import Tensor
 from ferrograd._saving.files import load, save
 from ferrograd._tensor.generator import (
     Generator,
-    _source,
-    check_state,
+    _get_numpy_generator,
+    check_generator_state,
+    get_generator_state,
     get_rng_state,
-    put_state,
+    set_generator_state,
     set_rng_state,
-    state_of,
 )
 from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentTypeError, StateDictError
@@ -42,8 +42,8 @@ def save_state(path: str | os.PathLike[str], /, **parts: Any) -> None:
     """
     states, values = {}, {}
     for name, part in parts.items():
-        if _keeps_state(part):
-            states[name] = _state(part)
+        if _has_state(part):
+            states[name] = _get_state(part)
         else:
             values[name] = part
     save({"states": states, "values": values, "default_generator": get_rng_state()}, path)
@@ -62,7 +62,7 @@ def load_state(
     if not isinstance(saved, dict) or set(saved) != {"states", "values", "default_generator"}:
         raise StateDictError(f"load_state: {os.fsdecode(path)!r} was not written by save_state")
     for name, part in parts.items():
-        if not _keeps_state(part):
+        if not _has_state(part):
             raise ArgumentTypeError(
                 f"load_state: {name} is a {type(part).__name__}, which has no load_state_dict;"
                 " values come back in the result"
@@ -77,43 +77,47 @@ def load_state(
             f"load_state: the file has states of {more} too; pass these parts, or strict=False;"
             " nothing was loaded"
         )
-    before = [(part, _kept(_state(part))) for part in parts.values()]
+    before = [(part, _copy_state(_get_state(part))) for part in parts.values()]
     generator = get_rng_state()
     try:
         for name, part in parts.items():
-            _load(part, states[name])
+            _set_state(part, states[name])
         # Last: a part may draw while it loads.
         set_rng_state(saved["default_generator"])
     except BaseException:
         for part, state in before:
-            _load(part, state)
+            _set_state(part, state)
         set_rng_state(generator)
         raise
     values: dict[str, Any] = saved["values"]
     return values
 
 
-def _generates(part: Any) -> bool:
+def _is_generator(part: Any) -> bool:
     return isinstance(part, Generator | np.random.Generator)
 
 
-def _keeps_state(part: Any) -> bool:
-    return _generates(part) or (hasattr(part, "state_dict") and hasattr(part, "load_state_dict"))
+def _has_state(part: Any) -> bool:
+    return _is_generator(part) or (hasattr(part, "state_dict") and hasattr(part, "load_state_dict"))
 
 
-def _state(part: Any) -> Any:
-    return state_of(_source(part)) if _generates(part) else part.state_dict()
+def _get_state(part: Any) -> Any:
+    return (
+        get_generator_state(_get_numpy_generator(part))
+        if _is_generator(part)
+        else part.state_dict()
+    )
 
 
-def _load(part: Any, state: Any) -> None:
-    if _generates(part):
-        check_state(_source(part), state)
-        put_state(_source(part), state)
+def _set_state(part: Any, state: Any) -> None:
+    if _is_generator(part):
+        check_generator_state(_get_numpy_generator(part), state)
+        set_generator_state(_get_numpy_generator(part), state)
     else:
         part.load_state_dict(state)
 
 
-def _kept(state: Any) -> Any:
+def _copy_state(state: Any) -> Any:
     """A copy of the state, which loading does not change."""
     leaves, tree = flatten(state)
     return tree.unflatten(x.clone() if isinstance(x, Tensor) else x for x in leaves)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-def taken(values: Any, dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
+def adopt_array(values: Any, dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
     """A tensor of the elements of an array that NumPy has just made."""
     base = values.base
     if base is not None and base.shape == values.shape and base.dtype == values.dtype:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, tensor
-from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.device import check_device
 from ferrograd.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def array(
     >>> x.grad.tolist()
     [1.0, 1.0]
     """
-    on_cpu(device)
-    object = listed(object)
+    check_device(device)
+    object = sequence_to_list(object)
     fresh = not isinstance(object, Tensor)
     made = tensor(object, dtype) if fresh else object
-    made = arranged("array", made, dtype, copy, order, ndmin, fresh=fresh)
+    made = copy_with_layout("array", made, dtype, copy, order, ndmin, fresh=fresh)
     if requires_grad and made.is_leaf:
         made.requires_grad_()
     if name is not None:
@@ -56,13 +56,13 @@ def array(
     return made
 
 
-def listed(value: Any) -> Any:
+def sequence_to_list(value: Any) -> Any:
     """Converts other Python sequences, such as a deque, to lists."""
     other = isinstance(value, Sequence) and not isinstance(value, list | tuple | str | bytes)
     return list(value) if other and not isinstance(value, range | memoryview) else value
 
 
-def arranged(
+def copy_with_layout(
     op: str,
     made: Tensor,
     dtype: DTypeLike | None,
@@ -81,7 +81,7 @@ def arranged(
         raise ArgumentError(f"{op}: order is {order!r}; give 'C', 'F', 'A' or 'K'")
     kind = made.dtype if dtype is None else np.dtype(dtype)
     casts = made.dtype != kind
-    misplaced = _is_misplaced(made, order)
+    misplaced = _needs_reordering(made, order)
     if copy is False and (fresh or casts or misplaced or made._is_value()):
         raise ArgumentError(
             f"{op}: copy=False, and a copy is needed for this dtype, order or argument; leave it"
@@ -97,7 +97,7 @@ def arranged(
     return made
 
 
-def _is_misplaced(made: Tensor, order: str | None) -> bool:
+def _needs_reordering(made: Tensor, order: str | None) -> bool:
     """Whether the elements are not in the requested order."""
     if order == "C":
         return not made.is_contiguous()

@@ -15,10 +15,10 @@ import numpy as np
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 #: Every integer up to this one is exact in float64.
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 
 
-def check_numbers(op: str, **values: Any) -> None:
+def check_finite_numbers(op: str, **values: Any) -> None:
     """Refuses arguments that are not finite numbers."""
     for name, value in values.items():
         if type(value) is int:
@@ -29,12 +29,14 @@ def check_numbers(op: str, **values: Any) -> None:
             raise ArgumentError(f"{op}: {name} is {value}; pass a finite number")
 
 
-def is_plain(end: Any) -> bool:
+def is_exact_float(end: Any) -> bool:
     """Whether an end is a Python number that a float represents exactly."""
-    return type(end) is float or (type(end) is int and -EXACT <= end <= EXACT)
+    return type(end) is float or (
+        type(end) is int and -MAX_EXACT_INTEGER <= end <= MAX_EXACT_INTEGER
+    )
 
 
-def spaced(
+def linspace_array(
     start: Any,
     stop: Any,
     num: int,
@@ -46,7 +48,7 @@ def spaced(
     """`np.linspace`; for two Python numbers the same values in a fifth of the time."""
     parts = num - 1 if endpoint else num
     floats = dtype is not None and dtype.kind == "f" and parts > 0 and not retstep and axis == 0
-    plain = floats and is_plain(start) and is_plain(stop)
+    plain = floats and is_exact_float(start) and is_exact_float(stop)
     span = float(stop) - float(start) if plain else 0.0
     if not isfinite(span) or not span / (parts or 1):
         if not hasattr(axis, "__index__"):
@@ -61,6 +63,6 @@ def spaced(
 
 
 @lru_cache(16)
-def identity(n: int, m: int, dtype: np.dtype[Any]) -> Any:
+def get_small_identity(n: int, m: int, dtype: np.dtype[Any]) -> Any:
     """A small identity matrix, to be copied."""
     return np.eye(n, m, dtype=dtype)

@@ -1,4 +1,4 @@
 """Words under which tensors keep notes in their dict."""
 
 #: Set on a parameter whose module was converted: the dtype of its replacement.
-REPLACED = "_replaced"
+REPLACEMENT_DTYPE = "_replaced"

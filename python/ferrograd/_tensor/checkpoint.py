@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
-from ferrograd._tensor.closures import KeptFunction
-from ferrograd._tensor.generator import SavedStates
+from ferrograd._tensor.closures import ClosureSnapshot
+from ferrograd._tensor.generator import SavedGeneratorStates
 from ferrograd._tensor.pytree import Tree, copy_arrays, flatten
-from ferrograd._tensor.recorded_arrays import recording, repeating
+from ferrograd._tensor.recorded_arrays import call_as_repetition, call_with_recorded_arrays
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]
@@ -72,10 +72,10 @@ def run(
             " checkpoints; pass use_reentrant=False or leave it out"
         )
     contexts = None if context_fn is None else context_fn()
-    return _call(function, args, kwargs, preserve_rng_state, early_stop, contexts)
+    return _call_checkpointed(function, args, kwargs, preserve_rng_state, early_stop, contexts)
 
 
-def _call(
+def _call_checkpointed(
     function: Callable[..., R],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -83,7 +83,7 @@ def _call(
     early_stop: bool,
     contexts: Contexts | None = None,
 ) -> R:
-    run = function if contexts is None else _inside(function, contexts[0])
+    run = function if contexts is None else _run_in_context(function, contexts[0])
     if not is_grad_enabled():
         return run(*args, **kwargs)
     if not callable(function):
@@ -92,78 +92,80 @@ def _call(
         )
     leaves: list[Any] = [*args, *kwargs.values()]
     tree: Tree | None = None
-    if any(type(value) not in _PLAIN for value in leaves):
+    if any(type(value) not in _UNCOPIED_TYPES for value in leaves):
         leaves, tree = flatten((args, kwargs))
         tree = tree.without_items()
     closed: list[Tensor] = []
-    again = _repetition(
-        KeptFunction(function, closed, arrays=True),
+    recompute = _make_recomputation(
+        ClosureSnapshot(function, closed, arrays=True),
         len(closed),
         tree,
         contexts,
-        SavedStates() if preserve_rng_state else None,
+        SavedGeneratorStates() if preserve_rng_state else None,
     )
     shown = (x for x in (*closed, *leaves) if isinstance(x, Tensor))
     tensors = [x for x in shown if not x.is_inference()]
     before = [x._version for x in tensors]
     # The copy is kept for the repetition; the first run uses the original.
     given = (args, kwargs) if tree is None else (tuple(map(copy_arrays, leaves)), {})
-    first = functools.partial(_called, run, args, kwargs)
-    result: R = _checkpoint(first, again, (*closed, *given[0]), given[1], early_stop)
-    _refuse_shared([x for x, version in zip(tensors, before, strict=True) if x._version != version])
+    first = functools.partial(_call_with_original_arguments, run, args, kwargs)
+    result: R = _checkpoint(first, recompute, (*closed, *given[0]), given[1], early_stop)
+    _check_no_shared_writes(
+        [x for x, version in zip(tensors, before, strict=True) if x._version != version]
+    )
     return result
 
 
 #: Types that are not copied: tensors are saved values, and the others are immutable.
-_PLAIN = frozenset({Tensor, float, int, bool, complex, str, type(None)})
+_UNCOPIED_TYPES = frozenset({Tensor, float, int, bool, complex, str, type(None)})
 
 
-def _repetition(
-    function_then: KeptFunction,
+def _make_recomputation(
+    function_then: ClosureSnapshot,
     count: int,
     tree: Tree | None,
     contexts: Contexts | None,
-    states: SavedStates | None,
+    states: SavedGeneratorStates | None,
 ) -> Callable[..., Any]:
     """The run in the backward pass: of as many tensors that are closed over, then of arguments."""
     # The backward pass does not belong to a transform.
-    mark = recording if _records_arrays() else repeating
+    mark = call_with_recorded_arrays if _records_arrays() else call_as_repetition
 
-    def again(*values: Any, **kwargs: Any) -> Any:
+    def recompute(*values: Any, **kwargs: Any) -> Any:
         function, args = function_then.build(values[:count]), values[count:]
         if tree is not None:
             args, kwargs = tree.unflatten(args)
         if contexts is not None:
-            function = _inside(function, contexts[1])
+            function = _run_in_context(function, contexts[1])
         if states is None:
             return mark(function, *args, **kwargs)
-        before = SavedStates()
+        before = SavedGeneratorStates()
         states.restore()
         try:
             return mark(function, *args, **kwargs)
         finally:
             before.restore()
 
-    return again
+    return recompute
 
 
-def _called(
+def _call_with_original_arguments(
     function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], /, *_: Any, **__: Any
 ) -> R:
     """A function that ignores its arguments and uses these."""
     return function(*args, **kwargs)
 
 
-def _extent(x: Tensor) -> tuple[int, int]:
+def _get_memory_range(x: Tensor) -> tuple[int, int]:
     """The addresses of the first byte and of the byte after the last one."""
     reach = [(n - 1) * step for n, step in zip(x.shape, x.strides, strict=True)]
     first = x.data_ptr() + sum(min(r, 0) for r in reach)
     return first, first + sum(map(abs, reach)) + x.itemsize * bool(x.size)
 
 
-def _refuse_shared(written: list[Tensor]) -> None:
+def _check_no_shared_writes(written: list[Tensor]) -> None:
     """Refuses writes to memory that two tensors show: their saved values are memory apart."""
-    extents = sorted(_extent(x) for x in written) if len(written) > 1 else []
+    extents = sorted(_get_memory_range(x) for x in written) if len(written) > 1 else []
     if any(end > start for (_, end), (start, _) in itertools.pairwise(extents)):
         raise ArgumentError(
             "checkpoint: the function writes to memory that two tensors show, which it is given or"
@@ -171,7 +173,9 @@ def _refuse_shared(written: list[Tensor]) -> None:
         )
 
 
-def _inside(function: Callable[..., R], context: AbstractContextManager[Any]) -> Callable[..., R]:
+def _run_in_context(
+    function: Callable[..., R], context: AbstractContextManager[Any]
+) -> Callable[..., R]:
     def inside(*args: Any, **kwargs: Any) -> R:
         with context:
             return function(*args, **kwargs)
@@ -193,18 +197,18 @@ def checkpoint(function: Callable[P, R], *args: Never, **kwargs: Never) -> Calla
     """
     if args or kwargs or not callable(function):
         raise ArgumentTypeError(
-            f"checkpoint: it was given {_given(function, args, kwargs)}; for a call at once use"
-            " fg.autograd.checkpoint(f, x), for a checkpointed function fg.checkpoint(f)"
+            f"checkpoint: it was given {_describe_arguments(function, args, kwargs)}; for a call at"
+            " once use fg.autograd.checkpoint(f, x), for a checkpointed function fg.checkpoint(f)"
         )
 
     @functools.wraps(function)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
-        return _call(function, args, kwargs, True, True)
+        return _call_checkpointed(function, args, kwargs, True, True)
 
     return checkpointed
 
 
-def _given(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _describe_arguments(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     if not callable(function):
         return f"a {type(function).__name__} instead of a function"
     return f"arguments beside the function ({len(args) + len(kwargs)})"

@@ -16,20 +16,27 @@ import numpy as np
 from ferrograd._core import Tensor, get_gradient_edge, is_grad_enabled
 
 #: Larger arrays are not copied: a later run reads their current values.
-MOST_BYTES: Final = 1 << 16
+MAX_COPIED_BYTES: Final = 1 << 16
 
 
-class _Place(NamedTuple):
+class _TensorPlaceholder(NamedTuple):
     """Stands for a tensor that a function closes over."""
 
     number: int
 
 
 #: Types of values that may differ in a later run.
-_CHANGING: Final = (FunctionType, MethodType, functools.partial, Tensor, _Place, np.ndarray)
+_VARIABLE_TYPES: Final = (
+    FunctionType,
+    MethodType,
+    functools.partial,
+    Tensor,
+    _TensorPlaceholder,
+    np.ndarray,
+)
 
 
-class KeptFunction:
+class ClosureSnapshot:
     """A copy of a function that keeps the current values of the names that it closes over.
 
     `tensors` are those that it closes over; the owner must keep them. With `arrays`, small NumPy
@@ -40,28 +47,34 @@ class KeptFunction:
 
     def __init__(self, function: Callable[..., Any], tensors: list[Tensor], arrays: bool) -> None:
         self._arrays = arrays
-        copy = _Copy(arrays, taken=tensors)
-        self._function = copy.whole(function)
+        copy = _FunctionCopier(arrays, taken=tensors)
+        self._function = copy.copy(function)
         #: The addresses of copied arrays, except of those that share memory with a tensor.
         self.memories = [
-            place for place in copy.places() if not any(t.data_ptr() in place for t in tensors)
+            place
+            for place in copy.get_copied_ranges()
+            if not any(t.data_ptr() in place for t in tensors)
         ]
 
     def build(self, tensors: Sequence[Tensor]) -> Callable[..., Any]:
         """The function for one run, with replacements for the tensors that it closes over."""
-        function: Callable[..., Any] = _Copy(self._arrays, given=tensors).whole(self._function)
+        function: Callable[..., Any] = _FunctionCopier(self._arrays, given=tensors).copy(
+            self._function
+        )
         return function
 
 
-def bound_now(function: Callable[..., Any], arrays: bool = True) -> Callable[..., Any]:
+def snapshot_closure(function: Callable[..., Any], arrays: bool = True) -> Callable[..., Any]:
     """A copy of the function with its current closure, and the tensors that it closes over."""
-    return _bound(function, arrays)[0]
+    return _snapshot_with_addresses(function, arrays)[0]
 
 
-def _bound(function: Callable[..., Any], arrays: bool) -> tuple[Callable[..., Any], list[range]]:
+def _snapshot_with_addresses(
+    function: Callable[..., Any], arrays: bool
+) -> tuple[Callable[..., Any], list[range]]:
     """The function of `bound_now`, and the addresses of the arrays that it copied."""
     tensors: list[Tensor] = []
-    kept = KeptFunction(function, tensors, arrays)
+    kept = ClosureSnapshot(function, tensors, arrays)
     for tensor in tensors:
         # What was written to it becomes a node now, which is older than those of every run.
         if tensor.requires_grad:
@@ -69,7 +82,7 @@ def _bound(function: Callable[..., Any], arrays: bool) -> tuple[Callable[..., An
     return lambda *args, **kwargs: kept.build(tensors)(*args, **kwargs), kept.memories
 
 
-class LaterFunction:
+class DeferredFunction:
     """A traced function that a derivative may call later, with its current closure."""
 
     __slots__ = ("_function", "_kept", "_memories")
@@ -79,7 +92,7 @@ class LaterFunction:
         self._kept: Callable[..., Any] | None = None
         self._memories: list[range] = []
         if is_grad_enabled():
-            self._kept, self._memories = _bound(function, True)
+            self._kept, self._memories = _snapshot_with_addresses(function, True)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is not None:
@@ -91,13 +104,13 @@ class LaterFunction:
         """Whether a later call reads a copy of the memory that has this address."""
         return any(address in place for place in self._memories)
 
-    def recorded(self) -> None:
+    def end_trace(self) -> None:
         """Marks the end of the trace: later calls use the copy."""
         if self._kept is not None:
             self._function = None
 
 
-class _Copy:
+class _FunctionCopier:
     """A copy of a function and its closure; an object that occurs twice is copied once."""
 
     def __init__(
@@ -106,7 +119,7 @@ class _Copy:
         self._arrays = arrays
         #: The tensors that are replaced by placeholders, if any.
         self._taken = taken
-        self._places: dict[int, _Place] = {}
+        self._places: dict[int, _TensorPlaceholder] = {}
         self._given = given
         self._cells: dict[int, CellType] = {}
         self._functions: dict[int, FunctionType] = {}
@@ -116,54 +129,56 @@ class _Copy:
         #: because a chain of functions may be longer than the stack.
         self._open: list[tuple[Any, Any]] = []
 
-    def whole(self, function: Any) -> Any:
+    def copy(self, function: Any) -> Any:
         """The copy of a function with everything that it refers to."""
-        copy = self._of(function)
+        copy = self._copy_value(function)
         while self._open:
             new, old = self._open.pop()
             if isinstance(new, FunctionType):
-                self._fill(new, old)
+                self._fill_function(new, old)
                 continue
             try:
                 contents = old.cell_contents
             except ValueError:
                 continue  # Nothing is bound to the name yet.
-            new.cell_contents = self._of(contents)
+            new.cell_contents = self._copy_value(contents)
         return copy
 
-    def places(self) -> list[range]:
+    def get_copied_ranges(self) -> list[range]:
         """The addresses of the arrays that were copied."""
         arrays = (array for array, _ in self._memories.values())
         return [range(a.ctypes.data, a.ctypes.data + max(a.nbytes, 1)) for a in arrays]
 
-    def _of(self, value: Any) -> Any:
+    def _copy_value(self, value: Any) -> Any:
         if isinstance(value, FunctionType):
-            return self._functions.get(id(value)) or self._function(value)
+            return self._functions.get(id(value)) or self._copy_function(value)
         if type(value) is functools.partial:
-            named = {name: self._of(x) for name, x in value.keywords.items()}
-            return functools.partial(self._of(value.func), *map(self._of, value.args), **named)
+            named = {name: self._copy_value(x) for name, x in value.keywords.items()}
+            return functools.partial(
+                self._copy_value(value.func), *map(self._copy_value, value.args), **named
+            )
         if isinstance(value, MethodType):
-            return MethodType(self._of(value.__func__), value.__self__)
-        if isinstance(value, _Place):
+            return MethodType(self._copy_value(value.__func__), value.__self__)
+        if isinstance(value, _TensorPlaceholder):
             return self._given[value.number]
         # A tensor made in inference mode is a constant that cannot be saved.
         if isinstance(value, Tensor) and self._taken is not None and not value.is_inference():
-            return self._place(value, self._taken)
+            return self._make_placeholder(value, self._taken)
         if type(value) is np.ndarray and self._arrays:
-            return self._array(value)
+            return self._copy_array(value)
         return value
 
-    def _place(self, value: Tensor, taken: list[Tensor]) -> _Place:
+    def _make_placeholder(self, value: Tensor, taken: list[Tensor]) -> _TensorPlaceholder:
         if id(value) not in self._places:
-            self._places[id(value)] = _Place(len(taken))
+            self._places[id(value)] = _TensorPlaceholder(len(taken))
             taken.append(value)
         return self._places[id(value)]
 
-    def _function(self, value: FunctionType) -> FunctionType:
+    def _copy_function(self, value: FunctionType) -> FunctionType:
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        if not value.__closure__ and not any(isinstance(x, _CHANGING) for x in defaults):
+        if not value.__closure__ and not any(isinstance(x, _VARIABLE_TYPES) for x in defaults):
             return value
-        cells = tuple(map(self._cell, value.__closure__ or ())) or None
+        cells = tuple(map(self._copy_cell, value.__closure__ or ())) or None
         code, names = value.__code__, value.__globals__
         copy = FunctionType(code, names, value.__name__, value.__defaults__, cells)
         copy.__kwdefaults__ = value.__kwdefaults__
@@ -173,24 +188,24 @@ class _Copy:
         self._open.append((copy, value))
         return copy
 
-    def _fill(self, copy: FunctionType, value: FunctionType) -> None:
+    def _fill_function(self, copy: FunctionType, value: FunctionType) -> None:
         """Copies the defaults, and the wrapped function."""
         if value.__defaults__:
-            copy.__defaults__ = tuple(map(self._of, value.__defaults__))
+            copy.__defaults__ = tuple(map(self._copy_value, value.__defaults__))
         if value.__kwdefaults__:
             named = value.__kwdefaults__.items()
-            copy.__kwdefaults__ = {name: self._of(x) for name, x in named}
+            copy.__kwdefaults__ = {name: self._copy_value(x) for name, x in named}
         if "__wrapped__" in value.__dict__:
-            copy.__dict__["__wrapped__"] = self._of(value.__dict__["__wrapped__"])
+            copy.__dict__["__wrapped__"] = self._copy_value(value.__dict__["__wrapped__"])
 
-    def _cell(self, cell: CellType) -> CellType:
+    def _copy_cell(self, cell: CellType) -> CellType:
         new = self._cells.get(id(cell))
         if new is None:
             new = self._cells[id(cell)] = CellType()
             self._open.append((new, cell))
         return new
 
-    def _array(self, value: np.ndarray) -> np.ndarray:
+    def _copy_array(self, value: np.ndarray) -> np.ndarray:
         """A copy that shares its memory with those of other views of the same."""
         memory = value
         while type(memory.base) is np.ndarray:
@@ -208,4 +223,4 @@ class _Copy:
 
 def is_small(array: np.ndarray) -> bool:
     """Whether the array is small enough to be copied for a run in a backward pass."""
-    return array.nbytes <= MOST_BYTES and not array.dtype.hasobject
+    return array.nbytes <= MAX_COPIED_BYTES and not array.dtype.hasobject

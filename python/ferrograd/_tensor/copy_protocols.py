@@ -12,31 +12,31 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor, _has_history, _is_recording_program
 from ferrograd._tensor import creation
-from ferrograd._tensor.recorded_arrays import repeats
+from ferrograd._tensor.recorded_arrays import is_repetition
 
 
 def __copy__(self: Tensor) -> Tensor:  # noqa: N807
     """`copy.copy(t)`: copies the elements, and keeps the attributes of a subclass."""
-    return self.clone() if _stays(self) else _leaf(self, None)
+    return self.clone() if _is_copied_by_clone(self) else _copy_leaf(self, None)
 
 
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
     """`copy.deepcopy(t)`: the same, with copies of the attributes."""
-    return self.clone() if _stays(self) else _leaf(self, memo)
+    return self.clone() if _is_copied_by_clone(self) else _copy_leaf(self, memo)
 
 
-def _stays(tensor: Tensor) -> bool:
+def _is_copied_by_clone(tensor: Tensor) -> bool:
     """Whether a clone is the copy: in the graph, in a recorded program, and of a plain number.
 
     A clone of something without axes is a value or memory as its source is.
     """
-    if _has_history(tensor) or (tensor.requires_grad and repeats()):
+    if _has_history(tensor) or (tensor.requires_grad and is_repetition()):
         return True
     number = tensor.ndim == 0 and not tensor.requires_grad and tensor.name is None
     return type(tensor) is Tensor and (number or _is_recording_program())
 
 
-def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
+def _copy_leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
     """A leaf with the same elements, state and attributes; with a memo, attributes are copied."""
     reduced: Any = tensor.__reduce_ex__(4)
     rebuild, parts, *rest = reduced
@@ -46,11 +46,11 @@ def _leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
         memo[id(tensor)] = made
         state = copy.deepcopy(state, memo)
     if state is not None:
-        _put(made, state)
+        _set_state(made, state)
     return made
 
 
-def _put(made: Any, state: Any) -> None:
+def _set_state(made: Any, state: Any) -> None:
     """Sets the state of an object to that of another, as `pickle` does."""
     if hasattr(made, "__setstate__"):
         made.__setstate__(state)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, _full, asarray, get_default_dtype, tensor
-from ferrograd._tensor.adopt_memory import taken
-from ferrograd._tensor.as_array import check_numbers, identity, spaced
-from ferrograd._tensor.device import on_cpu
-from ferrograd._tensor.fill_values import number_of, repeated
+from ferrograd._tensor.adopt_memory import adopt_array
+from ferrograd._tensor.as_array import check_finite_numbers, get_small_identity, linspace_array
+from ferrograd._tensor.device import check_device
+from ferrograd._tensor.fill_values import broadcast_fill_value, convert_fill_value
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 if TYPE_CHECKING:
@@ -46,17 +46,17 @@ nan = np.nan
 newaxis = None
 
 #: The most dimensions of a tensor, as in NumPy.
-MOST_AXES = 64
+MAX_NDIM = 64
 #: Elements of eight bytes that an address can tell apart.
-LARGEST = 2**60
+MAX_ELEMENTS = 2**60
 
 #: Python types of real numbers, which have no dtype.
-_REAL = frozenset({bool, int, float})
+_REAL_TYPES = frozenset({bool, int, float})
 
 Shape = int | Sequence[int]
 
 
-def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+def parse_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape passed as several integers or as one sequence."""
     given = sizes[0] if len(sizes) == 1 and type(sizes[0]) in (tuple, list) else sizes
     count = 1
@@ -65,17 +65,17 @@ def shape_of(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
             break
         count *= size
     else:
-        if count <= LARGEST and len(given) <= MOST_AXES:
+        if count <= MAX_ELEMENTS and len(given) <= MAX_NDIM:
             return tuple(given)
-    return _read_shape(op, sizes)
+    return _parse_general_shape(op, sizes)
 
 
-def _read_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
+def _parse_general_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """The same for all integer-like arguments, with the errors."""
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             # One more than there may be: a longer sequence, or one without an end, is not read.
-            sizes = tuple(islice(sizes[0], MOST_AXES + 1))
+            sizes = tuple(islice(sizes[0], MAX_NDIM + 1))
         shape = tuple([size.__index__() for size in sizes])
     except (AttributeError, TypeError):
         named = any(isinstance(size, type | np.dtype | str) for size in sizes[1:])
@@ -86,15 +86,15 @@ def _read_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
             f"{op}: the shape {reprlib.repr(sizes)} holds something else than integers; pass"
             f" {remedy}"
         ) from None
-    if len(shape) > MOST_AXES:
+    if len(shape) > MAX_NDIM:
         raise ShapeError(
-            f"{op}: the shape has more than {MOST_AXES} sizes; use at most {MOST_AXES} dimensions"
+            f"{op}: the shape has more than {MAX_NDIM} sizes; use at most {MAX_NDIM} dimensions"
         )
     if shape and min(shape) < 0:
         raise ArgumentError(
             f"{op}: the shape holds the negative size {min(shape)}; give sizes of at least 0"
         )
-    if prod(shape) > LARGEST:
+    if prod(shape) > MAX_ELEMENTS:
         raise ShapeError(
             f"{op}: an array of shape {shape} has more elements than memory can address; use a"
             " smaller shape"
@@ -102,18 +102,18 @@ def _read_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
     return shape
 
 
-def worded(op: str, sizes: tuple[Any, ...], shape: Any, size: Any) -> tuple[int, ...]:
+def parse_shape_keywords(op: str, sizes: tuple[Any, ...], shape: Any, size: Any) -> tuple[int, ...]:
     """A shape passed by position, as NumPy's `shape=`, or as PyTorch's `size=`."""
     if shape is None and size is None:
-        return shape_of(op, sizes)
+        return parse_shape(op, sizes)
     given = [(each,) for each in (shape, size) if each is not None]
     given += [sizes] if sizes else []
     if len(given) > 1:
         raise ArgumentTypeError(f"{op}: the shape is given {len(given)} times; give it once")
-    return shape_of(op, given[0])
+    return parse_shape(op, given[0])
 
 
-def pattern(op: str, x: Any) -> Any:
+def get_prototype(op: str, x: Any) -> Any:
     """The prototype of shape and dtype: a tensor, or an array made from the argument."""
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return x
@@ -122,12 +122,12 @@ def pattern(op: str, x: Any) -> Any:
     raise ArgumentTypeError(f"{op}: x is a {type(x).__name__}; pass a tensor, an array or numbers")
 
 
-def dtype_for(dtype: DTypeLike | None, out: Tensor | None) -> DTypeLike | None:
+def resolve_dtype(dtype: DTypeLike | None, out: Tensor | None) -> DTypeLike | None:
     """The dtype of new numbers: the requested one, else that of `out`."""
     return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
 
 
-def placed(op: str, made: Tensor, out: Tensor | None) -> Tensor:
+def write_out(op: str, made: Tensor, out: Tensor | None) -> Tensor:
     """Writes the numbers to `out`, if given, which keeps its dtype and shape."""
     if out is None:
         return made
@@ -159,11 +159,13 @@ def zeros(
 ) -> Tensor:
     """Zeros with a shape, passed as a tuple, as several integers, or as `shape=`."""
     if shape is size is out is device is None:
-        return _full("zeros", shape_of("zeros", sizes), 0, dtype, requires_grad)
-    on_cpu(device)
-    dtype = dtype_for(dtype, out)
-    made = _full("zeros", worded("zeros", sizes, shape, size), 0, dtype, requires_grad)
-    return placed("zeros", made, out)
+        return _full("zeros", parse_shape("zeros", sizes), 0, dtype, requires_grad)
+    check_device(device)
+    dtype = resolve_dtype(dtype, out)
+    made = _full(
+        "zeros", parse_shape_keywords("zeros", sizes, shape, size), 0, dtype, requires_grad
+    )
+    return write_out("zeros", made, out)
 
 
 def ones(
@@ -177,11 +179,11 @@ def ones(
 ) -> Tensor:
     """Ones with a shape, passed as a tuple, as several integers, or as `shape=`."""
     if shape is size is out is device is None:
-        return _full("ones", shape_of("ones", sizes), 1, dtype, requires_grad)
-    on_cpu(device)
-    dtype = dtype_for(dtype, out)
-    made = _full("ones", worded("ones", sizes, shape, size), 1, dtype, requires_grad)
-    return placed("ones", made, out)
+        return _full("ones", parse_shape("ones", sizes), 1, dtype, requires_grad)
+    check_device(device)
+    dtype = resolve_dtype(dtype, out)
+    made = _full("ones", parse_shape_keywords("ones", sizes, shape, size), 1, dtype, requires_grad)
+    return write_out("ones", made, out)
 
 
 def empty(
@@ -195,11 +197,13 @@ def empty(
 ) -> Tensor:
     """A tensor whose values do not matter; they are zeros."""
     if shape is size is out is device is None:
-        return _full("empty", shape_of("empty", sizes), 0, dtype, requires_grad)
-    on_cpu(device)
-    dtype = dtype_for(dtype, out)
-    made = _full("empty", worded("empty", sizes, shape, size), 0, dtype, requires_grad)
-    return placed("empty", made, out)
+        return _full("empty", parse_shape("empty", sizes), 0, dtype, requires_grad)
+    check_device(device)
+    dtype = resolve_dtype(dtype, out)
+    made = _full(
+        "empty", parse_shape_keywords("empty", sizes, shape, size), 0, dtype, requires_grad
+    )
+    return write_out("empty", made, out)
 
 
 def full(
@@ -218,19 +222,21 @@ def full(
     PyTorch's name of the shape.
     """
     if type(fill_value) is float and size is None and out is device is None:
-        return _full("full", shape_of("full", (shape,)), fill_value, dtype, requires_grad)
-    on_cpu(device)
+        return _full("full", parse_shape("full", (shape,)), fill_value, dtype, requires_grad)
+    check_device(device)
     if fill_value is None:
         raise ArgumentTypeError("full: fill_value is None; give a number")
-    sizes, dtype = worded("full", (), shape, size), dtype_for(dtype, out)
-    number = number_of(fill_value)
+    sizes, dtype = parse_shape_keywords("full", (), shape, size), resolve_dtype(dtype, out)
+    number = convert_fill_value(fill_value)
     if isinstance(number, Tensor):
-        return placed("full", repeated("full", sizes, number, dtype, requires_grad), out)
+        return write_out(
+            "full", broadcast_fill_value("full", sizes, number, dtype, requires_grad), out
+        )
     if dtype is None and isinstance(number, complex):
         dtype = tensor(number).dtype
     elif dtype is None and not isinstance(number, float):
         dtype = bool_ if isinstance(number, bool) else int64
-    return placed("full", _full("full", sizes, number, dtype, requires_grad), out)
+    return write_out("full", _full("full", sizes, number, dtype, requires_grad), out)
 
 
 def zeros_like(
@@ -242,8 +248,8 @@ def zeros_like(
 ) -> Tensor:
     """Zeros of the shape and dtype of another tensor or array."""
     if device is not None:
-        on_cpu(device)
-    x = x if type(x) is Tensor else pattern("zeros_like", x)
+        check_device(device)
+    x = x if type(x) is Tensor else get_prototype("zeros_like", x)
     return _full("zeros_like", x.shape, 0, x.dtype if dtype is None else dtype, requires_grad)
 
 
@@ -256,8 +262,8 @@ def ones_like(
 ) -> Tensor:
     """Ones of the shape and dtype of another tensor or array."""
     if device is not None:
-        on_cpu(device)
-    x = x if type(x) is Tensor else pattern("ones_like", x)
+        check_device(device)
+    x = x if type(x) is Tensor else get_prototype("ones_like", x)
     return _full("ones_like", x.shape, 1, x.dtype if dtype is None else dtype, requires_grad)
 
 
@@ -270,8 +276,8 @@ def empty_like(
 ) -> Tensor:
     """A tensor like another whose values do not matter; they are zeros."""
     if device is not None:
-        on_cpu(device)
-    x = x if type(x) is Tensor else pattern("empty_like", x)
+        check_device(device)
+    x = x if type(x) is Tensor else get_prototype("empty_like", x)
     return _full("empty_like", x.shape, 0, x.dtype if dtype is None else dtype, requires_grad)
 
 
@@ -285,12 +291,12 @@ def full_like(
 ) -> Tensor:
     """One repeated number, or broadcast values, in the shape and dtype of a tensor or array."""
     if device is not None:
-        on_cpu(device)
-    x = x if type(x) is Tensor else pattern("full_like", x)
+        check_device(device)
+    x = x if type(x) is Tensor else get_prototype("full_like", x)
     dtype = x.dtype if dtype is None else dtype
-    number = number_of(fill_value)
+    number = convert_fill_value(fill_value)
     if isinstance(number, Tensor):
-        return repeated("full_like", tuple(x.shape), number, dtype, requires_grad)
+        return broadcast_fill_value("full_like", tuple(x.shape), number, dtype, requires_grad)
     return _full("full_like", x.shape, number, dtype, requires_grad)
 
 
@@ -309,7 +315,7 @@ def arange(
 
     `end` is PyTorch's name of `stop`.
     """
-    on_cpu(device)
+    check_device(device)
     if stop is None:
         start, stop = (0, start) if end is None else (0 if start is None else start, end)
     elif end is not None:
@@ -318,17 +324,17 @@ def arange(
         raise ArgumentTypeError(
             "arange: there is no stop; give arange(stop) or arange(start, stop)"
         )
-    if not type(start) is type(stop) is int or not 0 <= start <= stop <= LARGEST or step != 1:
-        check_numbers("arange", start=start, stop=stop, step=step)
+    if not type(start) is type(stop) is int or not 0 <= start <= stop <= MAX_ELEMENTS or step != 1:
+        check_finite_numbers("arange", start=start, stop=stop, step=step)
         if step == 0:
             raise ArgumentError("arange: step is 0; give a step that leads from start to stop")
-        shape_of("arange", (max(ceil((stop - start) / step), 0),))
-    dtype = dtype_for(dtype, out)
+        parse_shape("arange", (max(ceil((stop - start) / step), 0),))
+    dtype = resolve_dtype(dtype, out)
     if dtype is None and (
         isinstance(start, float) or isinstance(stop, float) or isinstance(step, float)
     ):
         dtype = get_default_dtype()
-    return placed("arange", taken(np.arange(start, stop, step), dtype, requires_grad), out)
+    return write_out("arange", adopt_array(np.arange(start, stop, step), dtype, requires_grad), out)
 
 
 def linspace(
@@ -350,11 +356,11 @@ def linspace(
     As `np.linspace`: arrays as ends give a new axis, and `retstep` also returns the step. Gradients
     reach ends that are tensors. If the ends are Python numbers, the result has the default dtype.
     """
-    on_cpu(device)
-    (num,) = shape_of("linspace", (num if steps is None else steps,))
-    kind = dtype_for(dtype, out)
-    real = type(start) in _REAL and type(stop) in _REAL
-    if kind is None and (real or _REAL.union({complex}).issuperset(map(type, (start, stop)))):
+    check_device(device)
+    (num,) = parse_shape("linspace", (num if steps is None else steps,))
+    kind = resolve_dtype(dtype, out)
+    real = type(start) in _REAL_TYPES and type(stop) in _REAL_TYPES
+    if kind is None and (real or _REAL_TYPES.union({complex}).issuperset(map(type, (start, stop)))):
         kind = get_default_dtype()
     kind = None if kind is None else np.dtype(kind)
     narrow = not real and kind is not None and kind.kind != "c"
@@ -363,13 +369,13 @@ def linspace(
             f"linspace: the ends {start} and {stop} are complex and the elements {kind};"
             " give dtype=complex, or real ends"
         )
-    values: Any = spaced(start, stop, num, endpoint, retstep, kind, axis)
+    values: Any = linspace_array(start, stop, num, endpoint, retstep, kind, axis)
     values, *step = values if retstep else (values,)
     if not isinstance(values, Tensor):
-        values = taken(values, kind, requires_grad)
+        values = adopt_array(values, kind, requires_grad)
     elif requires_grad and values.is_leaf:
         values.requires_grad_()
-    values = placed("linspace", values, out)
+    values = write_out("linspace", values, out)
     return (values, *step) if retstep else values
 
 
@@ -384,12 +390,12 @@ def eye(
     device: Any = None,
 ) -> Tensor:
     """Ones on a diagonal of an `n` by `m` matrix, zeros elsewhere."""
-    on_cpu(device)
-    n, m = shape_of("eye", (n, n if m is None else m))
-    dtype = dtype_for(dtype, out) or get_default_dtype()
+    check_device(device)
+    n, m = parse_shape("eye", (n, n if m is None else m))
+    dtype = resolve_dtype(dtype, out) or get_default_dtype()
     if k == 0 and n * m < 2048:
-        made = tensor(identity(n, m, np.dtype(dtype)), requires_grad=requires_grad)
-        return placed("eye", made, out)
+        made = tensor(get_small_identity(n, m, np.dtype(dtype)), requires_grad=requires_grad)
+        return write_out("eye", made, out)
     made = _full("eye", (n, m), 0, dtype, False)
     made.diagonal(k).fill_(1)
-    return placed("eye", made.requires_grad_() if requires_grad else made, out)
+    return write_out("eye", made.requires_grad_() if requires_grad else made, out)

@@ -56,7 +56,7 @@ Tensor.device = property(  # type: ignore[method-assign, assignment]
 )
 
 
-def on_cpu(where: Any) -> None:
+def check_device(where: Any) -> None:
     """Refuses every device but the CPU, for functions that make tensors; None names none."""
     if where is not None:
         device(where)

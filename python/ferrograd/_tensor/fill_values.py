@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 #: Numbers of Python's own.
-_PLAIN = frozenset({bool, int, float, complex})
+_PYTHON_NUMBER_TYPES = frozenset({bool, int, float, complex})
 
 
-def number_of(value: Any) -> Any:
+def convert_fill_value(value: Any) -> Any:
     """A number of NumPy's, or the element of an array of no dimensions, as Python's.
 
     Arrays and lists become tensors.
     """
-    if type(value) in _PLAIN:
+    if type(value) in _PYTHON_NUMBER_TYPES:
         return value
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return value.item()
     return asarray(value) if isinstance(value, np.ndarray | list | tuple) else value
 
 
-def repeated(
+def broadcast_fill_value(
     op: str, shape: tuple[int, ...], value: Tensor, dtype: DTypeLike | None, requires_grad: bool
 ) -> Tensor:
     """A new tensor of a tensor's elements, broadcast; gradients reach them."""

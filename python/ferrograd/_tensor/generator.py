@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-_GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
+_ALL_GENERATORS: weakref.WeakSet[Generator] = weakref.WeakSet()
 States = list[tuple["weakref.ref[Generator]", dict[str, Any]]]
 
 
 #: The most integers in a seed.
-_LONGEST = 1 << 16
+_MAX_SEED_LENGTH = 1 << 16
 
 
-def _seed(op: str, seed: Any) -> Any:
+def _check_seed(op: str, seed: Any) -> Any:
     """A seed that NumPy accepts. Others are refused here, because they would raise later."""
     if seed is None or isinstance(seed, np.random.Generator):
         return seed
@@ -47,10 +47,12 @@ def _seed(op: str, seed: Any) -> Any:
     of_numpy = isinstance(seed, np.random.BitGenerator | np.random.SeedSequence)
     several = type(seed) in {list, tuple, np.ndarray}
     # NumPy also iterates over empty rows.
-    if not of_numpy and not (several and prod(max(n, 1) for n in np.shape(seed)) <= _LONGEST):
+    if not of_numpy and not (
+        several and prod(max(n, 1) for n in np.shape(seed)) <= _MAX_SEED_LENGTH
+    ):
         raise ArgumentTypeError(
             f"{op}: seed is a {type(seed).__name__}; give a whole number, a list of at most"
-            f" {_LONGEST} of them, or what numpy.random.default_rng makes"
+            f" {_MAX_SEED_LENGTH} of them, or what numpy.random.default_rng makes"
         )
     try:
         np.random.default_rng(seed)
@@ -65,9 +67,9 @@ class Generator:
     """A source of random numbers: `numpy.random.Generator` under PyTorch's name."""
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
-        self._seed = _seed("Generator", seed)
+        self._seed = _check_seed("Generator", seed)
         self._rng: np.random.Generator | None = None
-        _GENERATORS.add(self)
+        _ALL_GENERATORS.add(self)
 
     @property
     def numpy(self) -> np.random.Generator:
@@ -87,9 +89,9 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts again from a seed."""
-        seed = _seed("manual_seed", seed)
+        seed = _check_seed("manual_seed", seed)
         if _is_recording_program():
-            _call_foreign("manual_seed", _Seeding(self, seed), [])
+            _call_foreign("manual_seed", _SeedCall(self, seed), [])
         else:
             self._seed, self._rng = seed, None
         return self
@@ -101,20 +103,20 @@ class Generator:
 
     def get_state(self) -> dict[str, Any]:
         """The state: a dict of numbers and strings, for `set_state` and `fg.save`."""
-        return state_of(self.numpy)
+        return get_generator_state(self.numpy)
 
     def set_state(self, state: dict[str, Any]) -> Generator:
         """Restores a state returned by `get_state`."""
-        put_state(self.numpy, state)
+        set_generator_state(self.numpy, state)
         return self
 
 
-_DEFAULT = Generator()
+_DEFAULT_GENERATOR = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
     """Seeds the default generator and returns it."""
-    return _DEFAULT.manual_seed(seed)
+    return _DEFAULT_GENERATOR.manual_seed(seed)
 
 
 def get_rng_state() -> dict[str, Any]:
@@ -126,20 +128,20 @@ def get_rng_state() -> dict[str, Any]:
     >>> fg.array_equal(x, fg.rand(2))
     True
     """
-    return _DEFAULT.get_state()
+    return _DEFAULT_GENERATOR.get_state()
 
 
 def set_rng_state(state: dict[str, Any]) -> None:
     """Restores a state of the default generator returned by `get_rng_state`."""
-    _DEFAULT.set_state(state)
+    _DEFAULT_GENERATOR.set_state(state)
 
 
-def state_of(rng: np.random.Generator) -> dict[str, Any]:
+def get_generator_state(rng: np.random.Generator) -> dict[str, Any]:
     """The state of a NumPy generator, which no later draw changes."""
     return dict(rng.bit_generator.state)
 
 
-def check_state(rng: np.random.Generator, state: Any) -> None:
+def check_generator_state(rng: np.random.Generator, state: Any) -> None:
     """Raises for a value that is not a state of such a generator."""
     kind = type(rng.bit_generator)
     try:
@@ -152,16 +154,16 @@ def check_state(rng: np.random.Generator, state: Any) -> None:
         ) from None
 
 
-def put_state(rng: np.random.Generator, state: Any) -> None:
+def set_generator_state(rng: np.random.Generator, state: Any) -> None:
     """Sets the state of a NumPy generator."""
-    check_state(rng, state)
+    check_generator_state(rng, state)
     rng.bit_generator.state = state
 
 
-def _source(generator: Generator | np.random.Generator | None) -> np.random.Generator:
+def _get_numpy_generator(generator: Generator | np.random.Generator | None) -> np.random.Generator:
     """The NumPy generator that is meant; the default one for None."""
     if generator is None:
-        return _DEFAULT._rng or _DEFAULT._numpy()
+        return _DEFAULT_GENERATOR._rng or _DEFAULT_GENERATOR._numpy()
     if isinstance(generator, Generator):
         return generator._numpy()
     if not isinstance(generator, np.random.Generator):
@@ -172,21 +174,21 @@ def _source(generator: Generator | np.random.Generator | None) -> np.random.Gene
     return generator
 
 
-class _Recorded(_thread._local):
+class _RecordedGenerators(_thread._local):
     """The generators that the function draws from which this thread records."""
 
     def __init__(self) -> None:
-        self.generators: list[_Handle] = []
+        self.generators: list[_GeneratorReference] = []
 
 
-class _Handle:
+class _GeneratorReference:
     """The one reference of a recording to a generator."""
 
     def __init__(self, generator: Generator | np.random.Generator) -> None:
         self.generator = generator
 
 
-_RECORDED = _Recorded()
+_RECORDED_GENERATORS = _RecordedGenerators()
 
 
 @contextlib.contextmanager
@@ -195,11 +197,11 @@ def recorded_generators() -> Iterator[Callable[[], None]]:
 
     The eager function would make a new one at every call; the program would continue the old one.
     """
-    before, _RECORDED.generators = _RECORDED.generators, []
+    before, _RECORDED_GENERATORS.generators = _RECORDED_GENERATORS.generators, []
 
     def check() -> None:
         # One reference is the handle's, one the argument's.
-        if any(sys.getrefcount(each.generator) <= 2 for each in _RECORDED.generators):
+        if any(sys.getrefcount(each.generator) <= 2 for each in _RECORDED_GENERATORS.generators):
             raise CompileError(
                 "random: the function makes a generator while fg.compile records it, which every"
                 " call would make anew; make it outside, or pass it as an argument"
@@ -208,24 +210,24 @@ def recorded_generators() -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
-        _RECORDED.generators = before
+        _RECORDED_GENERATORS.generators = before
 
 
-def _handle(generator: Generator | np.random.Generator | None) -> _Handle:
-    found = _DEFAULT if generator is None else generator
-    for known in _RECORDED.generators:
+def _get_reference(generator: Generator | np.random.Generator | None) -> _GeneratorReference:
+    found = _DEFAULT_GENERATOR if generator is None else generator
+    for known in _RECORDED_GENERATORS.generators:
         if known.generator is found:
             return known
-    _RECORDED.generators.append(_Handle(found))
-    return _RECORDED.generators[-1]
+    _RECORDED_GENERATORS.generators.append(_GeneratorReference(found))
+    return _RECORDED_GENERATORS.generators[-1]
 
 
-def elements(x: Any) -> Any:
+def get_values(x: Any) -> Any:
     """The values of a tensor or array."""
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)
 
 
-class _Draw:
+class _DrawCall:
     """A draw that every run of a program repeats, from the current state of the generator."""
 
     def __init__(
@@ -234,19 +236,23 @@ class _Draw:
         values: Callable[..., np.ndarray | np.generic],
         dtype: DTypeLike | None = None,
     ) -> None:
-        self.handle = _handle(generator)
+        self.handle = _get_reference(generator)
         self._values = values
         self._dtype = dtype
 
     def __call__(self, _shared: dict[Any, Any], *inputs: Tensor) -> list[Tensor]:
         given = (each.numpy() for each in inputs)
-        return [tensor(self._values(_source(self.handle.generator), *given), dtype=self._dtype)]
+        return [
+            tensor(
+                self._values(_get_numpy_generator(self.handle.generator), *given), dtype=self._dtype
+            )
+        ]
 
     def hold(self) -> Any:
         """The bit generator and its state."""
         generator = self.handle.generator
         made = generator.__dict__.copy() if isinstance(generator, Generator) else None
-        return made, _source(generator).bit_generator.state
+        return made, _get_numpy_generator(generator).bit_generator.state
 
     def give_back(self, held: Any) -> None:
         """Restores the state of the generator."""
@@ -254,10 +260,10 @@ class _Draw:
         generator = self.handle.generator
         if isinstance(generator, Generator):
             generator.__dict__.update(made)
-        _source(generator).bit_generator.state = state
+        _get_numpy_generator(generator).bit_generator.state = state
 
 
-class _Seeding(_Draw):
+class _SeedCall(_DrawCall):
     """A call of `manual_seed` that every run of a program repeats."""
 
     def __init__(self, generator: Generator, seed: int) -> None:
@@ -271,7 +277,7 @@ class _Seeding(_Draw):
         return []
 
 
-def drawn(
+def draw_tensor(
     generator: Generator | np.random.Generator | None,
     values: Callable[..., np.ndarray | np.generic],
     *inputs: Tensor,
@@ -282,8 +288,10 @@ def drawn(
     In a compiled function, every run of the program draws again.
     """
     if not _is_recording_program():
-        return _taken(values(_source(generator), *[elements(x) for x in inputs]), dtype)
-    made: Tensor = _call_foreign("random", _Draw(generator, values, dtype), list(inputs))[0]
+        return _taken(
+            values(_get_numpy_generator(generator), *[get_values(x) for x in inputs]), dtype
+        )
+    made: Tensor = _call_foreign("random", _DrawCall(generator, values, dtype), list(inputs))[0]
     return made
 
 
@@ -301,55 +309,57 @@ def normal_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any)
     return rng.standard_normal((*shape, 2)).view(np.complex128)[..., 0] * np.sqrt(0.5)
 
 
-class SavedStates:
+class SavedGeneratorStates:
     """The states of all generators at one time; every run of a program saves them again."""
 
     def __init__(self) -> None:
-        self._states: States = _states()
+        self._states: States = _get_all_states()
         if _is_recording_program():
             _call_foreign("save_rng_state", self._save, [])
 
     def _save(self, shared: dict[Any, Any]) -> list[Tensor]:
-        shared[self] = _states()
+        shared[self] = _get_all_states()
         return []
 
     def restore(self) -> None:
         """Restores the states of the generators."""
         if _is_recording_program():
-            _call_foreign("restore_rng_state", _Restoring(self), [])
+            _call_foreign("restore_rng_state", _RestoreCall(self), [])
         else:
-            _put_back(self._states)
+            _restore_states(self._states)
 
-    def of(self, shared: dict[Any, Any]) -> States:
+    def get_saved(self, shared: dict[Any, Any]) -> States:
         """The states that a run saved; those of now if it was no run that did."""
         states: States = shared.get(self, self._states)
         return states
 
 
-class _Restoring:
+class _RestoreCall:
     """A restoring of states that every run of a program repeats."""
 
-    def __init__(self, states: SavedStates) -> None:
+    def __init__(self, states: SavedGeneratorStates) -> None:
         self._states = states
 
     def __call__(self, shared: dict[Any, Any]) -> list[Tensor]:
-        _put_back(self._states.of(shared))
+        _restore_states(self._states.get_saved(shared))
         return []
 
     def hold(self) -> States:
         """The states of all generators."""
-        return _states()
+        return _get_all_states()
 
     def give_back(self, held: States) -> None:
         """Restores the states."""
-        _put_back(held)
+        _restore_states(held)
 
 
-def _states() -> States:
-    return [(weakref.ref(each), dict(each._numpy().bit_generator.state)) for each in _GENERATORS]
+def _get_all_states() -> States:
+    return [
+        (weakref.ref(each), dict(each._numpy().bit_generator.state)) for each in _ALL_GENERATORS
+    ]
 
 
-def _put_back(states: States) -> None:
+def _restore_states(states: States) -> None:
     for generator, state in states:
         if (living := generator()) is not None:
             living._numpy().bit_generator.state = state

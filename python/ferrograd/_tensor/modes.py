@@ -31,7 +31,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Mode:
+class _GradMode:
     """A mode to be in: reusable, re-entrant, usable from several threads one after another."""
 
     __slots__ = ("_before",)
@@ -48,7 +48,7 @@ class _Mode:
     def _switch(self) -> int:
         raise NotImplementedError
 
-    def _fresh(self) -> _Mode:
+    def _make_new(self) -> _GradMode:
         return type(self)()
 
     def __enter__(self) -> Self:
@@ -61,10 +61,10 @@ class _Mode:
 
     def __call__(self, function: F) -> F:
         """Decorates a function, generator function, coroutine function or async generator."""
-        return _decorate(function, self._fresh)
+        return _decorate(function, self._make_new)
 
 
-def _decorate(function: F, mode: Callable[[], _Mode]) -> F:
+def _decorate(function: F, mode: Callable[[], _GradMode]) -> F:
     if inspect.isclass(function):
         warnings.warn(
             f"Decorating classes is deprecated: the mode holds while {function.__name__} is"
@@ -73,19 +73,19 @@ def _decorate(function: F, mode: Callable[[], _Mode]) -> F:
             stacklevel=3,
         )
     if inspect.isasyncgenfunction(function):
-        return cast(F, _around_async_generator(function, mode))
+        return cast(F, _decorate_async_generator(function, mode))
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
-            return await _drive(function(*args, **kwargs), mode)
+            return await _await_in_mode(function(*args, **kwargs), mode)
 
         return cast(F, coroutine)
     if inspect.isgeneratorfunction(function):
 
         @functools.wraps(function)
         def generator(*args: Any, **kwargs: Any) -> Any:
-            return (yield from _steps(function(*args, **kwargs), mode))
+            return (yield from _run_steps_in_mode(function(*args, **kwargs), mode))
 
         return cast(F, generator)
 
@@ -97,7 +97,7 @@ def _decorate(function: F, mode: Callable[[], _Mode]) -> F:
     return cast(F, plain)
 
 
-def _steps(inner: Any, mode: Callable[[], _Mode]) -> Generator[Any, Any, Any]:
+def _run_steps_in_mode(inner: Any, mode: Callable[[], _GradMode]) -> Generator[Any, Any, Any]:
     """Runs each step of a generator or coroutine in the mode; the consumer runs outside of it."""
     try:
         with mode():
@@ -120,12 +120,12 @@ def _steps(inner: Any, mode: Callable[[], _Mode]) -> Generator[Any, Any, Any]:
 
 
 @types.coroutine
-def _drive(awaitable: Any, mode: Callable[[], _Mode]) -> Generator[Any, Any, Any]:
-    return (yield from _steps(awaitable, mode))
+def _await_in_mode(awaitable: Any, mode: Callable[[], _GradMode]) -> Generator[Any, Any, Any]:
+    return (yield from _run_steps_in_mode(awaitable, mode))
 
 
-def _around_async_generator(
-    function: Callable[..., Any], mode: Callable[[], _Mode]
+def _decorate_async_generator(
+    function: Callable[..., Any], mode: Callable[[], _GradMode]
 ) -> Callable[..., Any]:
     @functools.wraps(function)
     async def async_generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
@@ -134,7 +134,7 @@ def _around_async_generator(
         try:
             while True:
                 try:
-                    out = await _drive(step, mode)
+                    out = await _await_in_mode(step, mode)
                 except StopAsyncIteration:
                     return
                 try:
@@ -146,12 +146,12 @@ def _around_async_generator(
                 else:
                     step = inner.asend(sent)
         finally:
-            await _drive(inner.aclose(), mode)
+            await _await_in_mode(inner.aclose(), mode)
 
     return async_generator
 
 
-class _Switch(_Mode):
+class _DecoratorMode(_GradMode):
     """A mode that is also a decorator without parentheses: `@no_grad`."""
 
     __slots__ = ()
@@ -165,7 +165,7 @@ class _Switch(_Mode):
         return self
 
 
-class no_grad(_Switch):  # noqa: N801
+class no_grad(_DecoratorMode):  # noqa: N801
     """Operations inside are not recorded."""
 
     __slots__ = ()
@@ -175,7 +175,7 @@ class no_grad(_Switch):  # noqa: N801
         return self
 
 
-class enable_grad(_Switch):  # noqa: N801
+class enable_grad(_DecoratorMode):  # noqa: N801
     """Operations inside are recorded, also within `no_grad`."""
 
     __slots__ = ()
@@ -185,12 +185,12 @@ class enable_grad(_Switch):  # noqa: N801
         return self
 
 
-class _Immediate(_Mode):
+class _ImmediateMode(_GradMode):
     """A mode that acts when it is made; as a context manager it switches back at the end."""
 
     __slots__ = ()
 
-    def _fresh(self) -> _Mode:
+    def _make_new(self) -> _GradMode:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -202,48 +202,48 @@ class _Immediate(_Mode):
         """Decorates; the immediate switch is undone."""
         if self._before is not None:
             self.__exit__()
-        return _decorate(function, self._fresh)
+        return _decorate(function, self._make_new)
 
 
-class _Entered(_Mode):
+class _SwitchMode(_GradMode):
     """A switch of the core put on or off where it is entered."""
 
-    __slots__ = ("_mode", "_put")
+    __slots__ = ("_mode", "_set_switch")
 
     def __init__(self, put: Callable[[bool], int], mode: bool) -> None:
-        self._put, self._mode = put, mode
+        self._set_switch, self._mode = put, mode
 
     def _switch(self) -> int:
-        return self._put(self._mode)
+        return self._set_switch(self._mode)
 
 
-class _Setting(_Immediate):
-    """A switch of the core, `_put`, that is set to the argument."""
+class _SettingMode(_ImmediateMode):
+    """A mode that sets a switch of the core by `_set_switch`; it is set to the argument."""
 
     __slots__ = ("_mode",)
 
-    _put: ClassVar[staticmethod[[bool], int]]
+    _set_switch: ClassVar[staticmethod[[bool], int]]
 
     def __init__(self, mode: bool) -> None:
         self._mode = bool(mode)
-        self._before = self._put(self._mode), None
+        self._before = self._set_switch(self._mode), None
 
     def _switch(self) -> int:
-        return type(self)._put(self._mode)
+        return type(self)._set_switch(self._mode)
 
-    def _fresh(self) -> _Mode:
-        return _Entered(type(self)._put, self._mode)
+    def _make_new(self) -> _GradMode:
+        return _SwitchMode(type(self)._set_switch, self._mode)
 
 
-class set_grad_enabled(_Setting):  # noqa: N801
+class set_grad_enabled(_SettingMode):  # noqa: N801
     """Switches recording at once; as a context manager it switches back at the end."""
 
     __slots__ = ()
 
-    _put = staticmethod(_switch_grad)
+    _set_switch = staticmethod(_switch_grad)
 
 
-class set_multithreading_enabled(_Setting):  # noqa: N801
+class set_multithreading_enabled(_SettingMode):  # noqa: N801
     """Whether backward passes that this thread begins may run branches on other threads.
 
     Acts at once; as a context manager or decorator it switches back at the end. With False, every
@@ -260,10 +260,10 @@ class set_multithreading_enabled(_Setting):  # noqa: N801
 
     __slots__ = ()
 
-    _put = staticmethod(_switch_multithreading)
+    _set_switch = staticmethod(_switch_multithreading)
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(_GradMode):  # noqa: N801
     """`no_grad` for code whose results are never used in a recorded operation."""
 
     __slots__ = ("_mode",)
@@ -278,8 +278,8 @@ class inference_mode(_Mode):  # noqa: N801
         self._mode, self._before = bool(mode), None
         return self
 
-    def _fresh(self) -> _Mode:
-        return cast(_Mode, type(self)(self._mode))
+    def _make_new(self) -> _GradMode:
+        return cast(_GradMode, type(self)(self._mode))
 
     def __enter__(self) -> Self:
         self._before = _switch_inference(self._mode), self._before

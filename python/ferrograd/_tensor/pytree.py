@@ -28,7 +28,7 @@ MAX_DEPTH = Tree.MAX_DEPTH
 LEAF = flatten(0.0)[1]
 
 
-def tensors_in(value: Any) -> list[Tensor]:
+def find_tensors(value: Any) -> list[Tensor]:
     """The tensors among the leaves of a nested value."""
     return [leaf for leaf in flatten(value)[0] if isinstance(leaf, Tensor)]
 
@@ -63,7 +63,7 @@ __all__ = [
     "check_depth",
     "clone_leaves",
     "copy_arrays",
+    "find_tensors",
     "flatten",
     "sequence_items",
-    "tensors_in",
 ]

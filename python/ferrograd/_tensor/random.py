@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ferrograd._core import Tensor, get_default_dtype
-from ferrograd._tensor.creation import dtype_for, placed, shape_of, worded
-from ferrograd._tensor.device import on_cpu
+from ferrograd._tensor.creation import parse_shape, parse_shape_keywords, resolve_dtype, write_out
+from ferrograd._tensor.device import check_device
 from ferrograd._tensor.generator import (
     Generator as Generator,
-    drawn,
+    draw_tensor,
     get_rng_state as get_rng_state,
     manual_seed as manual_seed,
     normal_numbers,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-def _made(
+def _make_random_tensor(
     op: str,
     numbers: Callable[..., Any],
     shape: tuple[int, ...],
@@ -40,8 +40,8 @@ def _made(
 ) -> Tensor:
     """Random numbers with a shape and a dtype (the default dtype if none is given)."""
     kind = dtype or get_default_dtype()
-    made = drawn(generator, lambda rng: numbers(rng, shape, kind), dtype=kind)
-    return placed(op, made.requires_grad_() if requires_grad else made, out)
+    made = draw_tensor(generator, lambda rng: numbers(rng, shape, kind), dtype=kind)
+    return write_out(op, made.requires_grad_() if requires_grad else made, out)
 
 
 def rand(
@@ -55,9 +55,11 @@ def rand(
     device: Any = None,
 ) -> Tensor:
     """Uniform numbers in [0, 1); with a complex dtype, both parts are uniform."""
-    on_cpu(device)
-    numbers = worded("rand", sizes, shape, size)
-    return _made("rand", uniform_numbers, numbers, generator, dtype, requires_grad, out)
+    check_device(device)
+    numbers = parse_shape_keywords("rand", sizes, shape, size)
+    return _make_random_tensor(
+        "rand", uniform_numbers, numbers, generator, dtype, requires_grad, out
+    )
 
 
 def randn(
@@ -71,9 +73,11 @@ def randn(
     device: Any = None,
 ) -> Tensor:
     """Standard normal numbers; in complex ones, each part has the variance ½."""
-    on_cpu(device)
-    numbers = worded("randn", sizes, shape, size)
-    return _made("randn", normal_numbers, numbers, generator, dtype, requires_grad, out)
+    check_device(device)
+    numbers = parse_shape_keywords("randn", sizes, shape, size)
+    return _make_random_tensor(
+        "randn", normal_numbers, numbers, generator, dtype, requires_grad, out
+    )
 
 
 def randint(
@@ -87,7 +91,7 @@ def randint(
     device: Any = None,
 ) -> Tensor:
     """Integers: `randint(high, shape)` or `randint(low, high, shape)`; `high` is excluded."""
-    on_cpu(device)
+    check_device(device)
     rest = (*rest, *(given for given in (high, size) if given is not None))
     if len(rest) == 1:
         low, high, shape = 0, low, rest[0]
@@ -103,9 +107,11 @@ def randint(
         raise ArgumentError(
             f"randint: the range from {low!r} to {high!r} holds no integer; give low < high"
         )
-    sizes = shape_of("randint", (shape,))
-    made = drawn(generator, lambda rng: rng.integers(low, high, sizes), dtype=dtype_for(dtype, out))
-    return placed("randint", made, out)
+    sizes = parse_shape("randint", (shape,))
+    made = draw_tensor(
+        generator, lambda rng: rng.integers(low, high, sizes), dtype=resolve_dtype(dtype, out)
+    )
+    return write_out("randint", made, out)
 
 
 def randperm(
@@ -116,10 +122,10 @@ def randperm(
     device: Any = None,
 ) -> Tensor:
     """A random permutation of the integers below `n`."""
-    on_cpu(device)
-    shape_of("randperm", (n,))
-    made = drawn(generator, lambda rng: rng.permutation(n))
-    return placed("randperm", made, out)
+    check_device(device)
+    parse_shape("randperm", (n,))
+    made = draw_tensor(generator, lambda rng: rng.permutation(n))
+    return write_out("randperm", made, out)
 
 
 def rand_like(
@@ -130,9 +136,11 @@ def rand_like(
     device: Any = None,
 ) -> Tensor:
     """Uniform numbers with the shape and dtype of another tensor."""
-    on_cpu(device)
+    check_device(device)
     kind = dtype or x.dtype
-    return _made("rand_like", uniform_numbers, x.shape, None, kind, requires_grad, None)
+    return _make_random_tensor(
+        "rand_like", uniform_numbers, x.shape, None, kind, requires_grad, None
+    )
 
 
 def randn_like(
@@ -143,9 +151,11 @@ def randn_like(
     device: Any = None,
 ) -> Tensor:
     """Standard normal numbers with the shape and dtype of another tensor."""
-    on_cpu(device)
+    check_device(device)
     kind = dtype or x.dtype
-    return _made("randn_like", normal_numbers, x.shape, None, kind, requires_grad, None)
+    return _make_random_tensor(
+        "randn_like", normal_numbers, x.shape, None, kind, requires_grad, None
+    )
 
 
 def randint_like(
@@ -158,18 +168,18 @@ def randint_like(
     device: Any = None,
 ) -> Tensor:
     """Integers with the shape of another tensor, and its dtype unless `dtype` is given."""
-    on_cpu(device)
+    check_device(device)
     low, high = (0, low) if high is None else (low, high)
     made = randint(low, high, x.shape, dtype=dtype or x.dtype)
     return made.requires_grad_() if requires_grad else made
 
 
-def _inside(op: str, what: str, holds: Any) -> None:
+def _check_condition(op: str, what: str, holds: Any) -> None:
     if holds is not True and not np.all(holds):
         raise ArgumentError(f"{op}: {what}")
 
 
-def _trials(
+def _draw_bernoulli(
     op: str,
     p: Any,
     shape: tuple[int, ...],
@@ -180,14 +190,14 @@ def _trials(
 
     def values(rng: np.random.Generator, p: np.ndarray) -> np.ndarray:
         inside = bool(((p >= 0) & (p <= 1)).all())
-        _inside(op, "p is outside 0..1; pass probabilities", inside)
+        _check_condition(op, "p is outside 0..1; pass probabilities", inside)
         found: np.ndarray = rng.random(shape) < p
         return found
 
     if isinstance(p, Tensor):
-        return drawn(generator, values, p, dtype=dtype)
+        return draw_tensor(generator, values, p, dtype=dtype)
     given = np.asarray(p)
-    return drawn(generator, lambda rng: values(rng, given), dtype=dtype)
+    return draw_tensor(generator, lambda rng: values(rng, given), dtype=dtype)
 
 
 def bernoulli(
@@ -197,17 +207,17 @@ def bernoulli(
     if not isinstance(p, Tensor) or p.dtype.kind != "f":
         kind = p.dtype if isinstance(p, Tensor) else type(p).__name__
         raise ArgumentTypeError(f"bernoulli: p is a {kind}; pass a tensor of probabilities")
-    return placed("bernoulli", _trials("bernoulli", p, p.shape, generator, p.dtype), out)
+    return write_out("bernoulli", _draw_bernoulli("bernoulli", p, p.shape, generator, p.dtype), out)
 
 
 def bernoulli_(
     self: Tensor, p: Any = 0.5, *, generator: Generator | np.random.Generator | None = None
 ) -> Tensor:
     """Changes the elements to ones with probability `p`, else to zeros."""
-    return self.copy_(_trials("bernoulli_", p, self.shape, generator, self.dtype))
+    return self.copy_(_draw_bernoulli("bernoulli_", p, self.shape, generator, self.dtype))
 
 
-def _floats(op: str, x: Tensor, kinds: str = "f") -> None:
+def _check_float_dtype(op: str, x: Tensor, kinds: str = "f") -> None:
     if x.dtype.kind not in kinds:
         raise ArgumentTypeError(f"{op}: the tensor is {x.dtype}; use random_, or a float dtype")
 
@@ -220,14 +230,14 @@ def normal_(
     generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
     """Fills with normal numbers in place; in complex ones, each part has half of the variance."""
-    _floats("normal_", self, "fc")
-    _inside("normal_", f"std is {std}; give at least 0", std >= 0)
+    _check_float_dtype("normal_", self, "fc")
+    _check_condition("normal_", f"std is {std}; give at least 0", std >= 0)
     shape, kind = self.shape, self.dtype
     if kind.kind == "c":
         values = lambda rng: mean + std * normal_numbers(rng, shape, kind)  # noqa: E731
     else:
         values = lambda rng: rng.normal(mean, std, shape)  # noqa: E731
-    return self.copy_(drawn(generator, values, dtype=kind))
+    return self.copy_(draw_tensor(generator, values, dtype=kind))
 
 
 def uniform_(
@@ -238,13 +248,15 @@ def uniform_(
     generator: Generator | np.random.Generator | None = None,
 ) -> Tensor:
     """Fills with uniform numbers in [low, high) in place."""
-    _floats("uniform_", self)
-    _inside("uniform_", f"the range from {low} to {high}; give low <= high", low <= high)
+    _check_float_dtype("uniform_", self)
+    _check_condition("uniform_", f"the range from {low} to {high}; give low <= high", low <= high)
     shape = self.shape
-    return self.copy_(drawn(generator, lambda rng: rng.uniform(low, high, shape), dtype=self.dtype))
+    return self.copy_(
+        draw_tensor(generator, lambda rng: rng.uniform(low, high, shape), dtype=self.dtype)
+    )
 
 
-def _largest(dtype: np.dtype[Any]) -> int:
+def _get_integer_limit(dtype: np.dtype[Any]) -> int:
     """The number below which every integer is exact in a dtype, plus one."""
     if dtype.kind == "f":
         return int(2 ** (np.finfo(dtype).nmant + 1)) + 1
@@ -264,13 +276,13 @@ def random_(
     represents exactly.
     """
     if high is None:
-        low, high = (0, low) if low else (0, _largest(self.dtype))
-    _inside(
+        low, high = (0, low) if low else (0, _get_integer_limit(self.dtype))
+    _check_condition(
         "random_", f"the range from {low} to {high} holds no integer; give low < high", low < high
     )
     first, last, shape = low, high - 1, self.shape
     return self.copy_(
-        drawn(
+        draw_tensor(
             generator,
             lambda rng: rng.integers(first, last, shape, endpoint=True),
             dtype=self.dtype,

@@ -10,25 +10,25 @@ from typing import Any
 from ferrograd._core import _switch_recorded_arrays
 
 
-class _Marks(threading.local):
+class _RepetitionCount(threading.local):
     """The number of running functions of this thread whose arguments replace other tensors."""
 
     calls = 0
 
 
-_marks = _Marks()
+_marks = _RepetitionCount()
 
 
-def recording(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def call_with_recorded_arrays(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Calls a function in which arrays are made as while a transform runs."""
     before = _switch_recorded_arrays(True)
     try:
-        return repeating(function, *args, **kwargs)
+        return call_as_repetition(function, *args, **kwargs)
     finally:
         _switch_recorded_arrays(before)
 
 
-def repeating(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def call_as_repetition(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Calls a function with leaves in place of tensors that have a history."""
     _marks.calls += 1
     try:
@@ -37,6 +37,6 @@ def repeating(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
         _marks.calls -= 1
 
 
-def repeats() -> bool:
+def is_repetition() -> bool:
     """Whether a leaf may replace a tensor with a history."""
     return _marks.calls > 0

@@ -11,7 +11,7 @@ from typing import Any
 from ferrograd.errors import ArgumentTypeError
 
 
-def listed(op: str, what: str, values: Any) -> list[Any]:
+def convert_to_list(op: str, what: str, values: Any) -> list[Any]:
     """The values in a list; an iterator, which may have no end, is refused."""
     if isinstance(values, Iterable) and hasattr(values, "__len__"):
         return list(values)

@@ -26,7 +26,7 @@ class VSpace:
     def __init__(self, value: Any) -> None:
         leaves, self._tree = flatten(value)
         for leaf in leaves:
-            kind = getattr(leaf, "dtype", np.dtype(type(leaf)) if _number(leaf) else None)
+            kind = getattr(leaf, "dtype", np.dtype(type(leaf)) if _is_number(leaf) else None)
             if kind is None or kind.kind not in "fc":
                 raise ArgumentTypeError(
                     f"vspace: a {type(leaf).__name__} is in no vector space of floats; pass floats,"
@@ -72,7 +72,7 @@ class VSpace:
         """The dtype of an array or a float."""
         return np.dtype(float) if self._dtypes[0] is None else self._dtypes[0]
 
-    def _filled(self, fill: Callable[[Any], Any]) -> Any:
+    def _make_vector(self, fill: Callable[[Any], Any]) -> Any:
         made = []
         for shape, dtype in zip(self._shapes, self._dtypes, strict=True):
             value = np.asarray(fill(shape), dtype)
@@ -81,15 +81,15 @@ class VSpace:
 
     def zeros(self) -> Any:
         """The zero vector."""
-        return self._filled(np.zeros)
+        return self._make_vector(np.zeros)
 
     def ones(self) -> Any:
         """The sum of the standard basis."""
-        return self._filled(np.ones)
+        return self._make_vector(np.ones)
 
     def randn(self) -> Any:
         """A vector of standard normal numbers, from NumPy's global generator."""
-        return self._filled(lambda shape: np.random.standard_normal(shape))
+        return self._make_vector(lambda shape: np.random.standard_normal(shape))
 
     def standard_basis(self) -> Iterator[Any]:
         """The unit vectors."""
@@ -102,28 +102,28 @@ class VSpace:
                     leaves[k] = float(leaves[k])
                 yield self._tree.unflatten(leaves)
 
-    def _each(self, function: Callable[..., Any], *values: Any) -> list[Any]:
+    def _map_leaves(self, function: Callable[..., Any], *values: Any) -> list[Any]:
         columns = (flatten(value)[0] for value in values)
         return [function(*row) for row in zip(*columns, strict=True)]
 
     def add(self, x: Any, y: Any) -> Any:
         """The sum of two vectors; differentiable."""
-        return self._tree.unflatten(self._each(add, x, y))
+        return self._tree.unflatten(self._map_leaves(add, x, y))
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         """A vector times a number; differentiable."""
-        return self._tree.unflatten(self._each(lambda leaf: leaf * a, x))
+        return self._tree.unflatten(self._map_leaves(lambda leaf: leaf * a, x))
 
     def inner_prod(self, x: Any, y: Any) -> Any:
         """The sum of the products of corresponding elements; differentiable."""
-        return reduce(add, self._each(lambda a, b: np.sum(a * b), x, y), 0.0)
+        return reduce(add, self._map_leaves(lambda a, b: np.sum(a * b), x, y), 0.0)
 
     def covector(self, x: Any) -> Any:
         """The conjugate: a real vector is its own."""
-        return self._tree.unflatten(self._each(np.conj, x)) if self.iscomplex else x
+        return self._tree.unflatten(self._map_leaves(np.conj, x)) if self.iscomplex else x
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, float | int | complex | np.generic)
 
 

@@ -34,7 +34,7 @@ def asarray(
     made = _core.asarray(obj, dtype)
     if copy is None:
         return made
-    shares = made is obj if isinstance(obj, Tensor) else _shares(obj, made)
+    shares = made is obj if isinstance(obj, Tensor) else _shares_memory(obj, made)
     if copy:
         return _core.clone(made) if shares else made
     if not shares:
@@ -45,7 +45,7 @@ def asarray(
     return made
 
 
-def _shares(source: Any, made: Tensor) -> bool:
+def _shares_memory(source: Any, made: Tensor) -> bool:
     """Whether a tensor made of something has its memory."""
     if isinstance(source, np.ndarray):
         return bool(np.shares_memory(source, made.detach().numpy())) or source.size == 0
@@ -64,7 +64,7 @@ def arange(
     [1, 3, 5]
     """
     check_device("arange", device)
-    ends = [_number(value) for value in (start, stop, step)]
+    ends = [_to_python_number(value) for value in (start, stop, step)]
     return creation.arange(*ends, dtype=dtype)
 
 
@@ -85,14 +85,14 @@ def linspace(
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
     check_device("linspace", device)
-    ends = (_number(start), _number(stop))
+    ends = (_to_python_number(start), _to_python_number(stop))
     if dtype is None and any(isinstance(end, complex) for end in ends):
         dtype = np.result_type(_core.get_default_dtype(), np.complex64)
     made: Tensor = creation.linspace(*ends, num, dtype=dtype, endpoint=bool(endpoint))
     return made
 
 
-def _number(value: Any) -> Any:
+def _to_python_number(value: Any) -> Any:
     """A number of Python's, also of an array of no dimensions."""
     return value.item() if isinstance(value, Tensor | np.ndarray | np.generic) else value
 

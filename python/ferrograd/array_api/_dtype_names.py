@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     complex64: np.dtype[Any]
     complex128: np.dtype[Any]
 
-_STANDARD = (
+_STANDARD_NAMES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64", "complex64", "complex128"),
 )
 
 #: The dtypes by name.
 DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(name) for name in _STANDARD if name in _config()["dtypes"]
+    name: np.dtype(name) for name in _STANDARD_NAMES if name in _config()["dtypes"]
 }
 
 __all__ = list(DTYPES)

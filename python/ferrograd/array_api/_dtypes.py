@@ -37,7 +37,7 @@ class IntegerInfo:
     dtype: np.dtype[Any]
 
 
-def _dtype(of: Any) -> Any:
+def _get_dtype(of: Any) -> Any:
     """The dtype of an array, or a dtype itself."""
     return of if isinstance(of, np.dtype | type | str) else getattr(of, "dtype", of)
 
@@ -49,7 +49,7 @@ def finfo(type: Any, /) -> FloatInfo:
     >>> xp.finfo(xp.float32).bits, xp.finfo(xp.float64).eps == 2.0**-52
     (32, True)
     """
-    info = np.finfo(_dtype(type))
+    info = np.finfo(_get_dtype(type))
     return FloatInfo(
         bits=int(info.bits),
         eps=float(info.eps),
@@ -67,7 +67,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
     >>> xp.iinfo(xp.uint8).max
     255
     """
-    info = np.iinfo(_dtype(type))
+    info = np.iinfo(_get_dtype(type))
     return IntegerInfo(int(info.bits), int(info.max), int(info.min), np.dtype(info.dtype))
 
 
@@ -88,7 +88,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     >>> xp.can_cast(xp.ones(2, dtype=xp.float32), xp.float64)
     True
     """
-    return bool(np.can_cast(_dtype(from_), to))
+    return bool(np.can_cast(_get_dtype(from_), to))
 
 
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:

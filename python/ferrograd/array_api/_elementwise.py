@@ -13,12 +13,12 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._names import array_api as _table
-from ferrograd.array_api._from_declaration import binary, numpys, unary
+from ferrograd.array_api._from_declaration import make_binary, make_numpy_unary, make_unary
 
 globals().update(
-    **{name: unary(name) for name in _table.UNARY.names.split()},
-    **{name: binary(name) for name in _table.BINARY.names.split()},
-    **{name: numpys(getattr(np, name), name) for name in _table.OF_NUMPY.names.split()},
+    **{name: make_unary(name) for name in _table.UNARY.names.split()},
+    **{name: make_binary(name) for name in _table.BINARY.names.split()},
+    **{name: make_numpy_unary(getattr(np, name), name) for name in _table.OF_NUMPY.names.split()},
 )
 
 

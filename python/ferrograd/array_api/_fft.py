@@ -12,48 +12,48 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd.array_api._devices import check_device
-from ferrograd.array_api._from_declaration import named
+from ferrograd.array_api._from_declaration import set_function_name
 
-_OURS: dict[str, Any] = _core._namespaces.get("fft", {})
+_TRANSFORMS: dict[str, Any] = _core._namespaces.get("fft", {})
 
 
-def _absent(*_: Any) -> Any:
+def _raise_no_transforms(*_: Any) -> Any:
     """A transform in a build of the core that has none."""
     raise NotImplementedError("fft: this build has no transforms; pass arrays to numpy.fft")
 
 
-def _along_an_axis(name: str) -> Any:
+def _make_transform(name: str) -> Any:
     """A transform along one axis."""
-    ours = _OURS.get(name, _absent)
+    ours = _TRANSFORMS.get(name, _raise_no_transforms)
 
     def call(x: Any, /, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Tensor:
         made: Tensor = ours(x, n, axis, norm)
         return made
 
-    return named(call, name, ours)
+    return set_function_name(call, name, ours)
 
 
-def _along_axes(name: str) -> Any:
+def _make_nd_transform(name: str) -> Any:
     """A transform along several axes."""
-    ours = _OURS.get(name, _absent)
+    ours = _TRANSFORMS.get(name, _raise_no_transforms)
 
     def call(x: Any, /, *, s: Any = None, axes: Any = None, norm: str = "backward") -> Tensor:
         made: Tensor = ours(x, s, axes, norm)
         return made
 
-    return named(call, name, ours)
+    return set_function_name(call, name, ours)
 
 
-fft = _along_an_axis("fft")
-ifft = _along_an_axis("ifft")
-rfft = _along_an_axis("rfft")
-irfft = _along_an_axis("irfft")
-hfft = _along_an_axis("hfft")
-ihfft = _along_an_axis("ihfft")
-fftn = _along_axes("fftn")
-ifftn = _along_axes("ifftn")
-rfftn = _along_axes("rfftn")
-irfftn = _along_axes("irfftn")
+fft = _make_transform("fft")
+ifft = _make_transform("ifft")
+rfft = _make_transform("rfft")
+irfft = _make_transform("irfft")
+hfft = _make_transform("hfft")
+ihfft = _make_transform("ihfft")
+fftn = _make_nd_transform("fftn")
+ifftn = _make_nd_transform("ifftn")
+rfftn = _make_nd_transform("rfftn")
+irfftn = _make_nd_transform("irfftn")
 
 
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:

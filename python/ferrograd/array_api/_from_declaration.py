@@ -21,7 +21,7 @@ class Binary(Protocol):
     def __call__(self, x1: Any, x2: Any, /) -> Tensor: ...
 
 
-def named(call: Any, name: str, ours: Any) -> Any:
+def set_function_name(call: Any, name: str, ours: Any) -> Any:
     """The function under the standard's name, with the operation's description."""
     call.__name__ = call.__qualname__ = name
     call.__module__ = "ferrograd.array_api"
@@ -29,7 +29,7 @@ def named(call: Any, name: str, ours: Any) -> Any:
     return call
 
 
-def unary(name: str) -> Unary:
+def make_unary(name: str) -> Unary:
     """The core's operation as a function of the standard of one array."""
     ours = getattr(_core, name)
 
@@ -37,23 +37,23 @@ def unary(name: str) -> Unary:
         made: Tensor = ours(x)
         return made
 
-    made: Unary = named(call, name, ours)
+    made: Unary = set_function_name(call, name, ours)
     return made
 
 
-def numpys(function: Callable[..., Any], name: str) -> Unary:
+def make_numpy_unary(function: Callable[..., Any], name: str) -> Unary:
     """What NumPy's function of one array does with a tensor."""
 
     def call(x: Any, /) -> Tensor:
         made: Tensor = function(_core.asarray(x))
         return made
 
-    made: Unary = named(call, name, function)
+    made: Unary = set_function_name(call, name, function)
     made.__doc__ = (function.__doc__ or "").strip().splitlines()[0]
     return made
 
 
-def binary(name: str) -> Binary:
+def make_binary(name: str) -> Binary:
     """The core's operation as a function of the standard of two arrays."""
     ours = getattr(_core, name)
 
@@ -61,5 +61,5 @@ def binary(name: str) -> Binary:
         made: Tensor = ours(x1, x2)
         return made
 
-    made: Binary = named(call, name, ours)
+    made: Binary = set_function_name(call, name, ours)
     return made

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._tensor.creation import MOST_AXES
+from ferrograd._tensor.creation import MAX_NDIM
 from ferrograd.array_api._devices import check_device
 from ferrograd.array_api._dtype_names import DTYPES
 
@@ -25,7 +25,7 @@ class NamespaceInfo:
         return {
             "boolean indexing": True,
             "data-dependent shapes": True,
-            "max dimensions": MOST_AXES,
+            "max dimensions": MAX_NDIM,
         }
 
     def default_device(self) -> str:

@@ -86,17 +86,17 @@ def cumulative_sum(
     >>> xp.cumulative_sum(xp.asarray([1, 2, 3]), include_initial=True).tolist()
     [0, 1, 3, 6]
     """
-    return _cumulative("cumulative_sum", _core.cumsum, 0, x, axis, dtype, include_initial)
+    return _compute_cumulative("cumulative_sum", _core.cumsum, 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
     """The running product; with `include_initial`, after a one."""
-    return _cumulative("cumulative_prod", _core.cumprod, 1, x, axis, dtype, include_initial)
+    return _compute_cumulative("cumulative_prod", _core.cumprod, 1, x, axis, dtype, include_initial)
 
 
-def _cumulative(
+def _compute_cumulative(
     name: str, scan: Any, first: int, x: Any, axis: int | None, dtype: Any, initial: bool
 ) -> Tensor:
     x = _core.asarray(x)

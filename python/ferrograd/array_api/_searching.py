@@ -11,7 +11,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd.errors import ArgumentError
 
 
@@ -108,7 +108,7 @@ def unique_all(x: Any, /) -> UniqueAll:
     [1, 2]
     """
     x = _core.asarray(x)
-    found = np.unique_all(detached(x))
+    found = np.unique_all(detach_tensors(x))
     return UniqueAll(_core.take(x.reshape(-1), found.indices, 0), *map(_core.asarray, found[1:]))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._dispatch.composed import linear_algebra, rearrangement
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 
-_OURS: dict[str, Any] = _core._namespaces["linalg"]
+_OPERATIONS: dict[str, Any] = _core._namespaces["linalg"]
 
 
 class Eigh(NamedTuple):
@@ -45,7 +45,7 @@ class SVD(NamedTuple):
 
 def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     """The triangular factor of positive definite matrices."""
-    made: Tensor = _OURS["cholesky"](x, upper)
+    made: Tensor = _OPERATIONS["cholesky"](x, upper)
     return made
 
 
@@ -56,7 +56,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 def det(x: Any, /) -> Tensor:
     """Determinant of square matrices."""
-    made: Tensor = _OURS["det"](x)
+    made: Tensor = _OPERATIONS["det"](x)
     return made
 
 
@@ -72,18 +72,18 @@ def eigh(x: Any, /) -> Eigh:
     >>> xp.linalg.eigh(xp.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
     [1.0, 2.0]
     """
-    return Eigh(*_OURS["eigh"](x))
+    return Eigh(*_OPERATIONS["eigh"](x))
 
 
 def eigvalsh(x: Any, /) -> Tensor:
     """Rising eigenvalues of symmetric matrices."""
-    made: Tensor = _OURS["eigvalsh"](x)
+    made: Tensor = _OPERATIONS["eigvalsh"](x)
     return made
 
 
 def inv(x: Any, /) -> Tensor:
     """Inverse of square matrices."""
-    made: Tensor = _OURS["inv"](x)
+    made: Tensor = _OPERATIONS["inv"](x)
     return made
 
 
@@ -94,19 +94,21 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
     """The norm of the matrices in the last two axes."""
-    made: Tensor = _OURS["matrix_norm"](x, ord, keepdims=keepdims)
+    made: Tensor = _OPERATIONS["matrix_norm"](x, ord, keepdims=keepdims)
     return made
 
 
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Square matrices to an integer power."""
-    made: Tensor = _OURS["matrix_power"](x, n)
+    made: Tensor = _OPERATIONS["matrix_power"](x, n)
     return made
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """How many singular values are above `rtol` times the largest; it has no derivative."""
-    return _core.asarray(np.linalg.matrix_rank(detached(_core.asarray(x)), rtol=detached(rtol)))
+    return _core.asarray(
+        np.linalg.matrix_rank(detach_tensors(_core.asarray(x)), rtol=detach_tensors(rtol))
+    )
 
 
 def matrix_transpose(x: Any, /) -> Tensor:
@@ -125,42 +127,42 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     An array of `rtol` has one for each matrix, or broadcasts to that.
     """
     x = _core.asarray(x)
-    limits = np.asarray(detached(rtol)) if rtol is not None else None
+    limits = np.asarray(detach_tensors(rtol)) if rtol is not None else None
     if limits is None or limits.ndim == 0 or x.ndim < 2:
-        made: Tensor = _OURS["pinv"](x, None if limits is None else float(limits.flat[0]))
+        made: Tensor = _OPERATIONS["pinv"](x, None if limits is None else float(limits.flat[0]))
         return made
     front = np.broadcast_shapes(tuple(x.shape[:-2]), limits.shape)
     rows, columns = x.shape[-2:]
     matrices = _core.broadcast_to(x, (*front, rows, columns)).reshape((-1, rows, columns))
     each = np.broadcast_to(limits, front).reshape(-1)
-    found = [_OURS["pinv"](m, float(limit)) for m, limit in zip(matrices, each, strict=True)]
+    found = [_OPERATIONS["pinv"](m, float(limit)) for m, limit in zip(matrices, each, strict=True)]
     return _core.stack(found).reshape((*front, columns, rows))
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QR:
     """Orthonormal columns and an upper triangle whose product is `x`."""
-    return QR(*_OURS["qr"](x, mode))
+    return QR(*_OPERATIONS["qr"](x, mode))
 
 
 def slogdet(x: Any, /) -> Slogdet:
     """The sign and the logarithm of the magnitude of the determinant."""
-    return Slogdet(*_OURS["slogdet"](x))
+    return Slogdet(*_OPERATIONS["slogdet"](x))
 
 
 def solve(x1: Any, x2: Any, /) -> Tensor:
     """The solution of `x1 x = x2`; `x2` is a vector or a stack of matrices."""
-    made: Tensor = _OURS["solve"](x1, x2)
+    made: Tensor = _OPERATIONS["solve"](x1, x2)
     return made
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
     """Singular values, falling, and the two bases."""
-    return SVD(*_OURS["svd"](x, full_matrices))
+    return SVD(*_OPERATIONS["svd"](x, full_matrices))
 
 
 def svdvals(x: Any, /) -> Tensor:
     """Singular values, falling."""
-    made: Tensor = _OURS["svdvals"](x)
+    made: Tensor = _OPERATIONS["svdvals"](x)
     return made
 
 
@@ -181,5 +183,5 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
     """The norm of all elements over the axes, `sum(|x|^ord)^(1/ord)`."""
-    made: Tensor = _OURS["vector_norm"](x, ord, axis, keepdims=keepdims)
+    made: Tensor = _OPERATIONS["vector_norm"](x, ord, axis, keepdims=keepdims)
     return made

@@ -31,7 +31,7 @@ if _typing.TYPE_CHECKING:
     from ferrograd.autograd import function as function, functional as functional, graph as graph
 
 #: Names that are loaded at their first use.
-_LAZY = ("gradcheck", "gradgradcheck", "checkpoint", "function", "functional", "graph")
+_LAZY_NAMES = ("gradcheck", "gradgradcheck", "checkpoint", "function", "functional", "graph")
 
 if not _typing.TYPE_CHECKING:
 
@@ -50,4 +50,4 @@ if not _typing.TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     """Every public name, loaded or not."""
-    return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY})
+    return sorted({*(name for name in globals() if name[0] != "_"), *_LAZY_NAMES})

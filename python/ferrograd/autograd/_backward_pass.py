@@ -78,7 +78,7 @@ class BackwardPass:
         """
         found = node.node if isinstance(node, Operation) else node
         if not isinstance(found, Node):
-            raise self._no_node(node)
+            raise self._make_node_error(node)
         if self._graph is not None and found not in self._graph:
             raise GradientError(
                 f"BackwardPass.run_from_node: {NOT_IN_GRAPH}: {found!r} is no node of the graph of"
@@ -90,7 +90,7 @@ class BackwardPass:
                 raise GradientError("BackwardPass.run_from_node: the leaf is gone; keep it alive")
             leaf.backward(gradient, retain_graph=self.retain_graph)
             return
-        gradients = _gradients("BackwardPass.run_from_node", found, gradient)
+        gradients = _check_gradients("BackwardPass.run_from_node", found, gradient)
         pairs = [(k, g) for k, g in enumerate(gradients) if g is not None]
         roots = [_output_of(found, k, g) for k, g in pairs]
         seeds = [g for _, g in pairs]
@@ -98,7 +98,7 @@ class BackwardPass:
             _core.backward(roots, seeds, retain_graph=self.retain_graph)
 
     @staticmethod
-    def _no_node(node: Any) -> Exception:
+    def _make_node_error(node: Any) -> Exception:
         if isinstance(node, Operation):
             why = "was freed" if node.recorded else "was not recorded"
             return GradientError(
@@ -112,13 +112,13 @@ class BackwardPass:
         )
 
 
-def _gradients(op: str, node: Node, given: Any) -> list[Tensor | None]:
+def _check_gradients(op: str, node: Node, given: Any) -> list[Tensor | None]:
     """One gradient or None per output of a node."""
     count = node.output_count
     if count == 1 and not isinstance(given, list | tuple):
         given = [given]
         if given[0] is None:
-            given = [_ones(op, node)]
+            given = [_make_default_gradient(op, node)]
     if not isinstance(given, list | tuple):
         raise ArgumentError(
             f"{op}: {node!r} has {count} outputs; pass a sequence with one gradient or None each"
@@ -128,10 +128,10 @@ def _gradients(op: str, node: Node, given: Any) -> list[Tensor | None]:
             f"{op}: {len(given)} gradients for the {count} outputs of {node!r}; pass one gradient"
             " or None each"
         )
-    return [_fitted(op, node, k, g) for k, g in enumerate(given)]
+    return [_convert_gradient(op, node, k, g) for k, g in enumerate(given)]
 
 
-def _ones(op: str, node: Node) -> Tensor:
+def _make_default_gradient(op: str, node: Node) -> Tensor:
     spec = node.output_spec(0)
     if spec is None or int(np.prod(spec[0])) != 1:
         shape = "not known" if spec is None else spec[0]
@@ -142,7 +142,7 @@ def _ones(op: str, node: Node) -> Tensor:
     return tensor(np.ones(spec[0], spec[1]))
 
 
-def _fitted(op: str, node: Node, index: int, given: Any) -> Tensor | None:
+def _convert_gradient(op: str, node: Node, index: int, given: Any) -> Tensor | None:
     if given is None:
         return None
     spec = node.output_spec(index)
@@ -191,19 +191,19 @@ class GradientComputer:
             raise ArgumentTypeError(
                 f"{op}: the context is a {type(context).__name__}; pass the grad_fn of a result"
             )
-        gradients = _gradients(op, context, grad_output)
+        gradients = _check_gradients(op, context, grad_output)
         recorded = _core.is_grad_enabled() and any(
             g is not None and g.requires_grad for g in gradients
         )
         found = context.vjp(gradients, create_graph=recorded)
-        slots = [_slots(op, context, x) for x in inputs]
+        slots = [_find_input_positions(op, context, x) for x in inputs]
         results: list[Tensor | None] = []
         for i, x in enumerate(inputs):
             before = sum(other is x for other in inputs[:i])
             later = any(other is x for other in inputs[i + 1 :])
             mine = slots[i][before : before + 1] if later else slots[i][before:]
             parts = [g for k in mine if (g := found[k]) is not None]
-            results.append(_sum(parts))
+            results.append(_sum_gradients(parts))
         return results
 
     @staticmethod
@@ -229,12 +229,14 @@ class GradientComputer:
             high, low = base.copy(), base.copy()
             high[index] += epsilon
             low[index] -= epsilon
-            slope[index] = (_one(f, high) - _one(f, low)) / (high[index] - low[index])
+            slope[index] = (_call_scalar(f, high) - _call_scalar(f, low)) / (
+                high[index] - low[index]
+            )
         found = slope.astype(values.dtype) if values.dtype.kind == "f" else slope
         return tensor(found) if isinstance(x, Tensor) else found
 
 
-def _one(f: Callable[[Tensor], Any], x: np.ndarray) -> float:
+def _call_scalar(f: Callable[[Tensor], Any], x: np.ndarray) -> float:
     with no_grad():
         y = f(tensor(x))
     if np.size(y.detach().numpy() if isinstance(y, Tensor) else y) != 1:
@@ -244,14 +246,14 @@ def _one(f: Callable[[Tensor], Any], x: np.ndarray) -> float:
     return float(y.item() if isinstance(y, Tensor) else y)
 
 
-def _sum(parts: list[Tensor]) -> Tensor | None:
+def _sum_gradients(parts: list[Tensor]) -> Tensor | None:
     total: Tensor | None = None
     for part in parts:
         total = part if total is None else total + part
     return total
 
 
-def _slots(op: str, context: Node, x: Tensor) -> list[int]:
+def _find_input_positions(op: str, context: Node, x: Tensor) -> list[int]:
     """The input positions of an operation at which a tensor is used."""
     if not isinstance(x, Tensor):
         raise ArgumentTypeError(f"{op}: an input is a {type(x).__name__}; pass tensors")

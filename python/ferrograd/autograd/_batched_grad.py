@@ -31,7 +31,7 @@ def batched(
             f"grad: there are {len(roots)} outputs and {len(given)} batches of gradients; give one"
             " batch or None per output"
         )
-    batches = [_fitted(root, batch) for root, batch in zip(roots, given, strict=True)]
+    batches = [_check_batch(root, batch) for root, batch in zip(roots, given, strict=True)]
     sizes = {len(batch) for batch in batches if batch is not None}
     if len(sizes) != 1:
         raise ArgumentError(
@@ -39,7 +39,10 @@ def batched(
             " is_grads_batched=True give batches of one size"
         )
     size = sizes.pop()
-    rows = [_ones(root, size) if b is None else b for root, b in zip(roots, batches, strict=True)]
+    rows = [
+        _make_default_gradients(root, size) if b is None else b
+        for root, b in zip(roots, batches, strict=True)
+    ]
     wanted = list(inputs.values()) if isinstance(inputs, dict) else inputs
     if size:
         found = _grad_rows(roots, wanted, rows, graph, unused)
@@ -49,7 +52,7 @@ def batched(
     return dict(zip(inputs, found, strict=True)) if isinstance(inputs, dict) else tuple(found)
 
 
-def _ones(root: Tensor, size: int) -> Tensor:
+def _make_default_gradients(root: Tensor, size: int) -> Tensor:
     """The default gradients of an output of one element."""
     if root.numel() != 1:
         raise GradientError(
@@ -59,7 +62,7 @@ def _ones(root: Tensor, size: int) -> Tensor:
     return ones((size, *root.shape), dtype=root.dtype)
 
 
-def _fitted(root: Any, batch: Any) -> Tensor | None:
+def _check_batch(root: Any, batch: Any) -> Tensor | None:
     """A batch of gradients of one output."""
     if not isinstance(root, Tensor):
         raise ArgumentTypeError(

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class _Block:
+class _HookBlock:
     """A block of this thread: reusable, re-entrant, usable from several threads.
 
     One that a hook or another callback of a backward enters ends with that callback, and leaving it
@@ -63,7 +63,7 @@ class _Block:
         self._threads.pop(key, None)
 
 
-class saved_tensors_hooks(_Block):  # noqa: N801
+class saved_tensors_hooks(_HookBlock):  # noqa: N801
     """Packs tensors that operations inside the block save; the backward unpacks them.
 
     `pack(tensor)` is called with each saved tensor (without its history) and returns any object.
@@ -95,7 +95,7 @@ class saved_tensors_hooks(_Block):  # noqa: N801
         return key
 
 
-class _Mutation:
+class _MutationMode:
     """A block in which a write to saved elements is an error of the backward, or not."""
 
     _refused: bool
@@ -111,7 +111,7 @@ class _Mutation:
         _restore_mode(self._before.pop())
 
 
-class allow_mutation_on_saved_tensors(_Mutation):  # noqa: N801
+class allow_mutation_on_saved_tensors(_MutationMode):  # noqa: N801
     """Lets programs write to tensors that operations have saved, which is the default.
 
     Saved elements are copied right before the first write to them; a write to other elements
@@ -132,7 +132,7 @@ class allow_mutation_on_saved_tensors(_Mutation):  # noqa: N801
     _refused = False
 
 
-class disallow_mutation_on_saved_tensors(_Mutation):  # noqa: N801
+class disallow_mutation_on_saved_tensors(_MutationMode):  # noqa: N801
     """Makes a backward raise where it needs a tensor that was written to inside the block.
 
     As in PyTorch, the write itself raises nothing, and it counts for the whole memory, whichever
@@ -166,7 +166,7 @@ class save_on_cpu:  # noqa: N801
         return None
 
 
-class disable_saved_tensors_hooks(_Block):  # noqa: N801
+class disable_saved_tensors_hooks(_HookBlock):  # noqa: N801
     """Inside the block `saved_tensors_hooks` raises `GradientError(error_message)`.
 
     So does this block itself where hooks are in force already.

@@ -13,8 +13,8 @@ from ferrograd._tensor.creation import ones_like
 from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
 from ferrograd.transforms import _forward, _matrix, _reverse
-from ferrograd.transforms._argnums import Wanted, name_of
-from ferrograd.transforms._trace import described, outputs_of, pull, trace
+from ferrograd.transforms._argnums import TransformSpec, get_function_name
+from ferrograd.transforms._trace import describe_value, flatten_outputs, pull, trace
 
 Inputs = Tensor | tuple[Tensor, ...]
 
@@ -34,10 +34,10 @@ def jacobian(
     Otherwise `vectorize` and `strategy` change nothing: the shapes determine the method.
     """
     _check_options("jacobian", strict, vectorize, "strategy", strategy)
-    args, keep = _prepared("jacobian", func, inputs, strict)
+    args, keep = _check_inputs("jacobian", func, inputs, strict)
     with set_grad_enabled(create_graph):
         found = _matrix.jacobian(func, keep)(*args)
-    return _varying("jacobian", found, args if strict and create_graph else ())
+    return _check_dependence("jacobian", found, args if strict and create_graph else ())
 
 
 def hessian(
@@ -54,8 +54,8 @@ def hessian(
     derivatives that do not depend on an input.
     """
     _check_options("hessian", strict, vectorize, "outer_jacobian_strategy", outer_jacobian_strategy)
-    func = _scalar("hessian", func)
-    args, keep = _prepared("hessian", func, inputs, strict, 2)
+    func = _require_scalar_result("hessian", func)
+    args, keep = _check_inputs("hessian", func, inputs, strict, 2)
     with set_grad_enabled(create_graph):
         return _matrix.hessian(func, keep)(*args)
 
@@ -68,12 +68,14 @@ def vjp(
     strict: bool = False,
 ) -> tuple[Any, Any]:
     """`(func(*inputs), vᵀJ)`; `v` may be left out for a result of one element."""
-    args, keep = _prepared("vjp", func, inputs, strict)
+    args, keep = _check_inputs("vjp", func, inputs, strict)
     with set_grad_enabled(create_graph):
         pull_back, value = _reverse.make_vjp(func, keep)(*args)
         if v is None:
-            v = _one("vjp", "result", value)
-        return value, _varying("vjp", pull_back(v), args if strict and create_graph else ())
+            v = _make_default_vector("vjp", "result", value)
+        return value, _check_dependence(
+            "vjp", pull_back(v), args if strict and create_graph else ()
+        )
 
 
 def jvp(
@@ -84,13 +86,13 @@ def jvp(
     strict: bool = False,
 ) -> tuple[Any, Any]:
     """`(func(*inputs), Jv)`; `v` may be left out for an input of one element."""
-    args, keep = _prepared("jvp", func, inputs, strict)
+    args, keep = _check_inputs("jvp", func, inputs, strict)
     with set_grad_enabled(create_graph):
         push = _forward.make_jvp(func, keep)(*args)
         if v is None:
-            v = _one("jvp", "input", inputs)
+            v = _make_default_vector("jvp", "input", inputs)
         value, change = push(v)
-        return value, _varying("jvp", change, args if strict and create_graph else ())
+        return value, _check_dependence("jvp", change, args if strict and create_graph else ())
 
 
 def hvp(
@@ -101,7 +103,7 @@ def hvp(
     strict: bool = False,
 ) -> tuple[Any, Any]:
     """`(func(*inputs), Hv)` for a scalar function."""
-    return _curvature("hvp", func, inputs, v, create_graph, strict)
+    return _compute_hessian_product("hvp", func, inputs, v, create_graph, strict)
 
 
 def vhp(
@@ -112,37 +114,40 @@ def vhp(
     strict: bool = False,
 ) -> tuple[Any, Any]:
     """`(func(*inputs), vᵀH)` for a scalar function; the Hessian is symmetric."""
-    return _curvature("vhp", func, inputs, v, create_graph, strict)
+    return _compute_hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
-def _curvature(
+def _compute_hessian_product(
     op: str, func: Callable[..., Any], inputs: Inputs, v: Any, create_graph: bool, strict: bool
 ) -> tuple[Any, Any]:
     shapes: list[tuple[int, ...]] = []
-    func = _scalar(op, func, shapes)
-    args, keep = _prepared(op, func, inputs, strict, 2)
+    func = _require_scalar_result(op, func, shapes)
+    args, keep = _check_inputs(op, func, inputs, strict, 2)
     if v is None:
-        v = _one(op, "input", inputs)
+        v = _make_default_vector(op, "input", inputs)
 
-    def slope_and_value(*values: Any) -> tuple[Any, Any]:
-        value, slope = _reverse.valued(Wanted(op, func, keep, None))(*values)
+    def compute_gradient_and_value(*values: Any) -> tuple[Any, Any]:
+        value, slope = _reverse.make_value_and_grad(TransformSpec(op, func, keep, None))(*values)
         return slope, value
 
     with set_grad_enabled(create_graph):
-        pull_back, _, value = _reverse.pulling(Wanted(op, slope_and_value, keep, None), True)(*args)
+        pull_back, _, value = _reverse.make_pullback(
+            TransformSpec(op, compute_gradient_and_value, keep, None), True
+        )(*args)
         return value.reshape(shapes[-1]), pull_back(v)
 
 
-def _scalar(
+def _require_scalar_result(
     op: str, func: Callable[..., Any], shapes: list[tuple[int, ...]] | None = None
 ) -> Callable[..., Any]:
     """The function with its one element without axes; the shapes it had are noted in `shapes`."""
 
-    def checked(*values: Any) -> Tensor:
+    def check_result(*values: Any) -> Tensor:
         out = func(*values)
         if not isinstance(out, Tensor) or out.numel() != 1:
             raise ArgumentTypeError(
-                f"{op}: {name_of(func)} returned {described(out)}; return one tensor of one element"
+                f"{op}: {get_function_name(func)} returned {describe_value(out)}; return one tensor"
+                " of one element"
             )
         if shapes is not None:
             shapes.append(tuple(out.shape))
@@ -150,8 +155,8 @@ def _scalar(
 
     if not callable(func):
         return func
-    checked.__name__ = name_of(func)
-    return checked
+    check_result.__name__ = get_function_name(func)
+    return check_result
 
 
 def _check_options(op: str, strict: bool, vectorize: bool, name: str, strategy: str) -> None:
@@ -166,7 +171,7 @@ def _check_options(op: str, strict: bool, vectorize: bool, name: str, strategy: 
         )
 
 
-def _prepared(
+def _check_inputs(
     op: str, func: Callable[..., Any], inputs: Any, strict: bool, order: int = 1
 ) -> tuple[tuple[Tensor, ...], int | tuple[int, ...]]:
     """The inputs as arguments, and those to differentiate, `order` times."""
@@ -178,19 +183,19 @@ def _prepared(
         )
     keep: int | tuple[int, ...] = tuple(range(len(args))) if isinstance(inputs, tuple) else 0
     if strict:
-        _refuse_independent(op, func, args, keep)
+        _check_independence(op, func, args, keep)
         if order == 2:
-            slope = _reverse.gradient(Wanted(op, func, keep, None))
-            _refuse_independent(op, slope, args, keep, "the jacobian of ")
+            slope = _reverse.make_gradient(TransformSpec(op, func, keep, None))
+            _check_independence(op, slope, args, keep, "the jacobian of ")
     return args, keep
 
 
-def _varying(op: str, found: Any, args: tuple[Tensor, ...]) -> Any:
+def _check_dependence(op: str, found: Any, args: tuple[Tensor, ...]) -> Any:
     """Checks that the results depend on those of `args` that require grad."""
     parts = found if isinstance(found, tuple) else (found,)
     for part in parts:
         if isinstance(part, tuple):
-            _varying(op, part, args)
+            _check_dependence(op, part, args)
         elif not part.requires_grad and any(x.requires_grad for x in args):
             raise GradientError(
                 f"{op}: the jacobian of the user-provided function is independent of its inputs;"
@@ -199,22 +204,22 @@ def _varying(op: str, found: Any, args: tuple[Tensor, ...]) -> Any:
     return found
 
 
-def _refuse_independent(
+def _check_independence(
     op: str, func: Callable[..., Any], args: Any, keep: Any, of: str = ""
 ) -> None:
-    found = trace(Wanted(op, func, keep, None), args, {})
-    outputs, _ = outputs_of(found)
+    found = trace(TransformSpec(op, func, keep, None), args, {})
+    outputs, _ = flatten_outputs(found)
     for k, out in enumerate(outputs):
         seeds = [ones_like(out)] if isinstance(out, Tensor) else None
         for i, slope in enumerate(pull([out], found.tensors, seeds, retain=True)):
             if slope is None:
                 raise GradientError(
-                    f"{op}: output {k} of {of}{name_of(func)} does not depend on input {i}; leave"
-                    " out strict=True to get zeros"
+                    f"{op}: output {k} of {of}{get_function_name(func)} does not depend on input"
+                    f" {i}; leave out strict=True to get zeros"
                 )
 
 
-def _one(op: str, whose: str, value: Any) -> Tensor:
+def _make_default_vector(op: str, whose: str, value: Any) -> Tensor:
     """The vector that may be left out: 1 for one element."""
     single = value[0] if isinstance(value, tuple) and len(value) == 1 else value
     if not isinstance(single, Tensor) or single.numel() != 1:

@@ -35,4 +35,4 @@ from ferrograd.distributed._sharded import (
 from ferrograd.utils.data._sampler import DistributedSampler as DistributedSampler
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _missing_name_errors.module_getattr("distributed")
+    __getattr__ = _missing_name_errors.make_module_getattr("distributed")

@@ -15,12 +15,12 @@ from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 
 
-def _scaled(n: Any, steps: Any, d: Any, dtype: Any) -> Tensor:
+def _scale_frequencies(n: Any, steps: Any, d: Any, dtype: Any) -> Tensor:
     frequencies: Tensor = _core.asarray(steps) * (1.0 / (n * d))
     return frequencies if dtype is None else frequencies.astype(dtype)
 
 
-def _points(op: str, n: Any) -> int:
+def _check_point_count(op: str, n: Any) -> int:
     try:
         points = operator.index(n)
     except TypeError:
@@ -40,9 +40,11 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> T
     >>> fg.fft.fftfreq(4, 0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
     """
-    n = _points("fftfreq", n)
+    n = _check_point_count("fftfreq", n)
     half = (n - 1) // 2 + 1
-    return _scaled(n, np.concatenate([np.arange(half), np.arange(-(n // 2), 0)]), d, dtype)
+    return _scale_frequencies(
+        n, np.concatenate([np.arange(half), np.arange(-(n // 2), 0)]), d, dtype
+    )
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -55,8 +57,8 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     >>> fg.fft.rfftfreq(4, 0.5).tolist()
     [0.0, 0.5, 1.0]
     """
-    n = _points("rfftfreq", n)
-    return _scaled(n, np.arange(n // 2 + 1), d, dtype)
+    n = _check_point_count("rfftfreq", n)
+    return _scale_frequencies(n, np.arange(n // 2 + 1), d, dtype)
 
 
 def next_fast_len(target: int, real: bool = False) -> int:

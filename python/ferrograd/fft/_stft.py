@@ -10,14 +10,14 @@ from typing import Any
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray
-from ferrograd._pytorch.validate import whole
+from ferrograd._pytorch.validate import check_integer
 from ferrograd._tensor.creation import arange, ones, zeros
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.fft import _operations as transforms
 from ferrograd.nn.functional import pad
 
 #: The least sum of squared windows that frames can be divided by, PyTorch's.
-_LEAST = 1e-11
+_MIN_WINDOW_SUM = 1e-11
 
 
 def stft(
@@ -45,15 +45,15 @@ def stft(
     x = asarray(input)
     if x.ndim not in (1, 2):
         raise ShapeError(f"stft: the signal has shape {tuple(x.shape)}; give (L,) or (B, L)")
-    n, hop = _steps("stft", n_fft, hop_length)
-    values = _window("stft", n, win_length, window)
+    n, hop = _check_frame_sizes("stft", n_fft, hop_length)
+    values = _pad_window("stft", n, win_length, window)
     is_complex = "c" in (x.dtype.kind, values.dtype.kind)
     if return_complex is None and not is_complex:
         raise ArgumentError(
             "stft: return_complex is not given and the signal is real; give return_complex=True"
         )
     if center:
-        x = _padded(x, n // 2, pad_mode)
+        x = _pad_signal(x, n // 2, pad_mode)
     if x.shape[-1] < n:
         raise ShapeError(
             f"stft: a signal of {x.shape[-1]} samples holds no frame of n_fft={n}; give a longer"
@@ -97,8 +97,8 @@ def istft(
             f"istft: the input is {spectrum.dtype} of shape {tuple(spectrum.shape)}; give complex"
             " numbers (frequencies, frames) or (B, frequencies, frames)"
         )
-    n, hop = _steps("istft", n_fft, hop_length)
-    values = _window("istft", n, win_length, window)
+    n, hop = _check_frame_sizes("istft", n_fft, hop_length)
+    values = _pad_window("istft", n, win_length, window)
     count = int(spectrum.shape[-2])
     one = count != n if onesided is None else onesided
     if count != (n // 2 + 1 if one else n) or (one and return_complex):
@@ -111,12 +111,12 @@ def istft(
     frames = transforms.irfft(rows, n, norm=norm) if one else transforms.ifft(rows, norm=norm)
     frames = frames if one or return_complex else frames.real
     total = n + hop * (int(frames.shape[-2]) - 1)
-    signal = _overlapped(frames * values, hop, total)
-    weight = _overlapped((values * values).expand(frames.shape[-2:]), hop, total)
+    signal = _overlap_add(frames * values, hop, total)
+    weight = _overlap_add((values * values).expand(frames.shape[-2:]), hop, total)
     start = n // 2 if center else 0
     end = total - start if length is None else min(start + length, total)
     signal, weight = signal[..., start:end], weight[start:end]
-    if not (abs(weight.detach()) > _LEAST).all():
+    if not (abs(weight.detach()) > _MIN_WINDOW_SUM).all():
         raise ArgumentError(
             "istft: the squared windows add up to zero somewhere; use a smaller hop_length, or"
             " another window, or length="
@@ -126,15 +126,15 @@ def istft(
     return pad(signal, (0, rest)) if rest > 0 else signal
 
 
-def _steps(op: str, n_fft: int, hop_length: int | None) -> tuple[int, int]:
-    n = whole(op, "n_fft", n_fft, 1)
+def _check_frame_sizes(op: str, n_fft: int, hop_length: int | None) -> tuple[int, int]:
+    n = check_integer(op, "n_fft", n_fft, 1)
     hop = n // 4 if hop_length is None else hop_length
-    return n, whole(op, "hop_length", hop, 1)
+    return n, check_integer(op, "hop_length", hop, 1)
 
 
-def _window(op: str, n: int, win_length: int | None, window: Any) -> Tensor:
+def _pad_window(op: str, n: int, win_length: int | None, window: Any) -> Tensor:
     """The window with zeros on both sides up to `n` samples."""
-    size = n if win_length is None else whole(op, "win_length", win_length, 1)
+    size = n if win_length is None else check_integer(op, "win_length", win_length, 1)
     values = ones(size) if window is None else asarray(window)
     if size > n or tuple(values.shape) != (size,):
         raise ShapeError(
@@ -145,7 +145,7 @@ def _window(op: str, n: int, win_length: int | None, window: Any) -> Tensor:
     return pad(values, (left, n - size - left)) if size < n else values
 
 
-def _padded(x: Tensor, width: int, mode: str) -> Tensor:
+def _pad_signal(x: Tensor, width: int, mode: str) -> Tensor:
     """The signal with so many samples on both sides."""
     if mode == "constant":
         return pad(x, (width, width))
@@ -153,7 +153,7 @@ def _padded(x: Tensor, width: int, mode: str) -> Tensor:
     return pad(stacked, (width, width), mode).reshape((*x.shape[:-1], -1))
 
 
-def _overlapped(frames: Tensor, hop: int, total: int) -> Tensor:
+def _overlap_add(frames: Tensor, hop: int, total: int) -> Tensor:
     """The sum of frames, each `hop` samples after the one before."""
     count, n = frames.shape[-2:]
     places = (arange(count) * hop).unsqueeze(1) + arange(n)

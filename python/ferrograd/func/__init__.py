@@ -18,4 +18,4 @@ from ferrograd.transforms import (
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacrev", "jvp", "vjp"]
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _missing_name_errors.module_getattr("func")
+    __getattr__ = _missing_name_errors.make_module_getattr("func")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd._compile import guards
 from ferrograd._core import Tensor
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.transforms import value_and_grad
 
@@ -28,11 +28,11 @@ def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
     """
     both = value_and_grad(func, argnums, has_aux)
 
-    def turned(*args: Any, **kwargs: Any) -> Any:
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         value, slope = both(*args, **kwargs)
         return slope, value
 
-    return turned
+    return gradient_and_value
 
 
 def functional_call(
@@ -60,9 +60,9 @@ def functional_call(
     >>> fg.func.functional_call(layer, zeros, fg.ones(3, 2)).tolist()
     [[0.0], [0.0], [0.0]]
     """
-    given = _merged(parameter_and_buffer_dicts)
-    places = _places(module)
-    _check(given, places, strict)
+    given = _merge_dicts(parameter_and_buffer_dicts)
+    places = _find_tensor_entries(module)
+    _check_names(given, places, strict)
     named = {id(places[name][0][places[name][1]]): name for name in given} if tie_weights else {}
     held = []
     args = () if args is None else args if isinstance(args, tuple) else (args,)
@@ -70,7 +70,7 @@ def functional_call(
         for name, (table, key) in places.items():
             source = name if name in given else named.get(id(table[key]))
             if source is not None:
-                if guards.recordings:
+                if guards.active_traces:
                     guards.note(table)
                 held.append((table, key, table[key]))
                 table[key] = given[source]
@@ -80,11 +80,11 @@ def functional_call(
             table[key] = own
 
 
-def _merged(given: Any) -> dict[str, Any]:
+def _merge_dicts(given: Any) -> dict[str, Any]:
     parts = (
         [given]
         if isinstance(given, Mapping)
-        else listed("functional_call", "parameter_and_buffer_dicts", given)
+        else convert_to_list("functional_call", "parameter_and_buffer_dicts", given)
     )
     merged: dict[str, Any] = {}
     for part in parts:
@@ -97,21 +97,23 @@ def _merged(given: Any) -> dict[str, Any]:
     return merged
 
 
-def _places(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
+def _find_tensor_entries(module: Module) -> dict[str, tuple[dict[str, Any], str]]:
     """The table and the key of every name; a shared module has an entry for each of its names."""
-    from ferrograd.nn._compiled_members import join, module_of
+    from ferrograd.nn._compiled_members import join_names, unwrap_module
 
     found: dict[str, tuple[dict[str, Any], str]] = {}
     pending = [("", module)]
     while pending:
         path, owner = pending.pop()
         for table in (owner._parameters, owner._buffers):
-            found.update({join(path, key): (table, key) for key in table})
-        pending.extend((join(path, key), module_of(c)) for key, c in owner._modules.items())
+            found.update({join_names(path, key): (table, key) for key in table})
+        pending.extend(
+            (join_names(path, key), unwrap_module(c)) for key, c in owner._modules.items()
+        )
     return found
 
 
-def _check(given: dict[str, Any], places: dict[str, Any], strict: bool) -> None:
+def _check_names(given: dict[str, Any], places: dict[str, Any], strict: bool) -> None:
     for name, value in given.items():
         if name not in places:
             raise ArgumentError(

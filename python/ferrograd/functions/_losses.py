@@ -14,13 +14,13 @@ from ferrograd._core import CustomFunction, FunctionContext, Tensor, clip, exp, 
 from ferrograd.errors import ArgumentError, ShapeError
 
 
-def _checked(op: str, reduction: str) -> str:
+def _check_reduction(op: str, reduction: str) -> str:
     if reduction not in ("mean", "sum", "none"):
         raise ArgumentError(f'{op}: reduction={reduction!r}; use "mean", "sum" or "none"')
     return reduction
 
 
-def _pair(op: str, inputs: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
+def _check_pair(op: str, inputs: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
     if len(inputs) != 2:
         raise ArgumentError(f"{op}: {len(inputs)} inputs; pass the prediction and the target")
     a, b = inputs
@@ -32,13 +32,13 @@ def _pair(op: str, inputs: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
     return a, b
 
 
-def _reduced(losses: Tensor, reduction: str) -> Tensor:
+def _reduce(losses: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return losses
     return losses.sum() if reduction == "sum" else losses.mean()
 
 
-def _per_element(g: Tensor, count: int, reduction: str) -> Tensor:
+def _scale_gradient(g: Tensor, count: int, reduction: str) -> Tensor:
     """The gradient of each element's loss from that of the reduced loss."""
     return g / count if reduction == "mean" else g
 
@@ -67,14 +67,14 @@ class ClampedMSELoss(CustomFunction):
         if not min <= max:
             raise ArgumentError(f"ClampedMSELoss: min is {min} and max is {max}; give min <= max")
         self.min, self.max = float(min), float(max)
-        self.reduction = _checked("ClampedMSELoss", reduction)
+        self.reduction = _check_reduction("ClampedMSELoss", reduction)
 
     def forward(self, inputs: tuple[Any, ...], ctx: FunctionContext) -> list[Tensor]:
         """The loss."""
-        prediction, target = _pair("ClampedMSELoss", inputs)
+        prediction, target = _check_pair("ClampedMSELoss", inputs)
         ctx.save_for_backward(prediction, target)
         clipped = clip(prediction - target, self.min, self.max)
-        return [_reduced(clipped * clipped, self.reduction)]
+        return [_reduce(clipped * clipped, self.reduction)]
 
     def backward(
         self, grad_outputs: tuple[Any, ...], ctx: FunctionContext
@@ -83,7 +83,7 @@ class ClampedMSELoss(CustomFunction):
         prediction, target = ctx.saved_tensors
         d = prediction - target
         inside = ((d >= self.min) & (d <= self.max)).astype(d.dtype)
-        g = _per_element(grad_outputs[0], int(d.size), self.reduction)
+        g = _scale_gradient(grad_outputs[0], int(d.size), self.reduction)
         gradient = g * 2.0 * clip(d, self.min, self.max) * inside
         return [gradient, -gradient]
 
@@ -115,16 +115,16 @@ class FocalLoss(CustomFunction):
         if not gamma >= 0.0:
             raise ArgumentError(f"FocalLoss: gamma is {gamma}; give a number of at least 0")
         self.alpha, self.gamma = float(alpha), float(gamma)
-        self.reduction = _checked("FocalLoss", reduction)
+        self.reduction = _check_reduction("FocalLoss", reduction)
 
     def forward(self, inputs: tuple[Any, ...], ctx: FunctionContext) -> list[Tensor]:
         """The loss."""
-        logits, target = _pair("FocalLoss", inputs)
+        logits, target = _check_pair("FocalLoss", inputs)
         if not bool(((target == 0) | (target == 1)).all()):
             raise ArgumentError("FocalLoss: a target is neither 0 nor 1; give class labels")
         ctx.save_for_backward(logits, target)
         _, weight, z = self._terms(logits, target)
-        return [_reduced(weight * exp(-self.gamma * softplus(z)) * softplus(-z), self.reduction)]
+        return [_reduce(weight * exp(-self.gamma * softplus(z)) * softplus(-z), self.reduction)]
 
     def _terms(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The sign 2t - 1, the weight α_t, and the logit of p_t."""
@@ -139,5 +139,5 @@ class FocalLoss(CustomFunction):
         logits, target = ctx.saved_tensors
         sign, weight, z = self._terms(logits, target)
         slope = self.gamma * sigmoid(z) * softplus(-z) + sigmoid(-z)
-        g = _per_element(grad_outputs[0], int(logits.size), self.reduction)
+        g = _scale_gradient(grad_outputs[0], int(logits.size), self.reduction)
         return [-(g * sign * weight * exp(-self.gamma * softplus(z)) * slope), None]

@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 
 from ferrograd._core import Tensor, _depends_on, _run, is_grad_enabled
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
-from ferrograd.functors._recorded_call import Backward, Op, function, registration, tensors
+from ferrograd.functors._recorded_call import (
+    Backward,
+    Op,
+    check_callable,
+    check_tensors,
+    get_registered_class,
+)
 
 
 class AutogradFunction:
@@ -71,7 +77,7 @@ class AutogradFunction:
         returns null, `ShapeError` for a wrong number or wrong shapes of gradients.
         """
         if backward_fn is None:
-            backward_fn = cls._rule()
+            backward_fn = cls._get_build_backward()
         return _run(cls, inputs, attrs, forward_fn, backward_fn, name)
 
     @classmethod
@@ -92,20 +98,20 @@ class AutogradFunction:
         output has a producer or is a leaf that requires grad.
         """
         op = f"{cls.__name__}.register_op"
-        given, made = tensors(op, "inputs", inputs), tensors(op, "outputs", outputs)
+        given, made = check_tensors(op, "inputs", inputs), check_tensors(op, "outputs", outputs)
         if backward_fn is None:
-            backward_fn = cls._rule()
-        backward = function(op, "backward_fn", backward_fn)
+            backward_fn = cls._get_build_backward()
+        backward = check_callable(op, "backward_fn", backward_fn)
         _check_outputs(cls.__name__, given, made)
         floats = [y for y in made if y.dtype.kind == "f"]
         if floats:
-            call = registration(cls.__name__)(attrs, len(given), backward)
+            call = get_registered_class(cls.__name__)(attrs, len(given), backward)
             call.apply_many(*given, *floats)
         if name is not None and made:
             made[0].name = name
 
     @classmethod
-    def _rule(cls) -> Backward:
+    def _get_build_backward(cls) -> Backward:
         """The class's rule, for a call without one."""
         rule: Backward | None = getattr(cls, "build_backward", None)
         if rule is None:
@@ -126,12 +132,12 @@ def _check_outputs(op: str, inputs: list[Tensor], outputs: list[Tensor]) -> None
     for k, out in enumerate(outputs):
         for i, x in enumerate(inputs):
             if x is out:
-                raise _cycle(op, f"input {i}", f"output {k}", out)
+                raise _make_cycle_error(op, f"input {i}", f"output {k}", out)
         if not out.requires_grad:
             continue
         for i, x in enumerate(inputs):
-            if _depends(x, out):
-                raise _cycle(op, f"input {i}", f"output {k}", out)
+            if _is_dependent(x, out):
+                raise _make_cycle_error(op, f"input {i}", f"output {k}", out)
         if not is_grad_enabled():
             continue
         what = "is a leaf that requires grad" if out.is_leaf else f"comes from {out.grad_fn!r}"
@@ -141,7 +147,7 @@ def _check_outputs(op: str, inputs: list[Tensor], outputs: list[Tensor]) -> None
         )
 
 
-def _cycle(op: str, source: str, target: str, out: Tensor) -> CycleError:
+def _make_cycle_error(op: str, source: str, target: str, out: Tensor) -> CycleError:
     label = f" ({out.name})" if out.name else ""
     return CycleError(
         f'register_op: an edge from "{op}" to its {source} would close a cycle, because {source}'
@@ -150,6 +156,6 @@ def _cycle(op: str, source: str, target: str, out: Tensor) -> CycleError:
     )
 
 
-def _depends(x: Tensor, out: Tensor) -> bool:
+def _is_dependent(x: Tensor, out: Tensor) -> bool:
     """Whether the graph of `x` reaches `out`."""
     return x.grad_fn is not None and _depends_on(x, out)

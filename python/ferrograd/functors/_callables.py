@@ -24,7 +24,7 @@ from ferrograd.functors._recorded_call import Op
 
 
 @cache
-def _operands() -> dict[str, list[str]]:
+def _get_operand_names() -> dict[str, list[str]]:
     """The names of the operands of each functor."""
     return {
         row["name"]: [p["name"] for p in row["params"] if p["kind"] == "Tensor"]
@@ -33,7 +33,7 @@ def _operands() -> dict[str, list[str]]:
     }
 
 
-class _Builtin(AutogradFunction):
+class _CoreFunctor(AutogradFunction):
     """A functor whose rule is implemented in the core."""
 
     build_forward: ClassVar[Callable[..., Tensor]]
@@ -49,38 +49,38 @@ class _Builtin(AutogradFunction):
         inputs = [x if x.requires_grad and recorded else x.detach() for x in op.inputs]
         inputs = [x if x.requires_grad else x.requires_grad_() for x in inputs]
         with enable_grad():
-            named = dict(zip(_operands()[cls.build_forward.__name__], inputs, strict=True))
+            named = dict(zip(_get_operand_names()[cls.build_forward.__name__], inputs, strict=True))
             out = cls.build_forward(**named, **(op.attrs or {}))
         with set_grad_enabled(recorded):
             found = _grad(out, inputs, op.grad_outputs[0], create_graph=recorded, allow_unused=True)
         return list(found)
 
 
-class Add(_Builtin):
+class Add(_CoreFunctor):
     """`Add()(alpha, x, beta, y, "z")` is `add(alpha, x, beta, y, "z")`."""
 
     build_forward = __call__ = staticmethod(add)
 
 
-class Gemm(_Builtin):
+class Gemm(_CoreFunctor):
     """`Gemm()(a, b, …)` is `gemm(a, b, …)`."""
 
     build_forward = __call__ = staticmethod(gemm)
 
 
-class AddFiber(_Builtin):
+class AddFiber(_CoreFunctor):
     """`AddFiber()(alpha, fiber, beta, tensor, …)` is `add_fiber(alpha, fiber, beta, tensor, …)`."""
 
     build_forward = __call__ = staticmethod(add_fiber)
 
 
-class SumFiber(_Builtin):
+class SumFiber(_CoreFunctor):
     """`SumFiber()(x, …)` is `sum_fiber(x, …)`."""
 
     build_forward = __call__ = staticmethod(sum_fiber)
 
 
-class Gelu(_Builtin):
+class Gelu(_CoreFunctor):
     """`Gelu()(x)` is `gelu(x)`."""
 
     build_forward = __call__ = staticmethod(gelu)

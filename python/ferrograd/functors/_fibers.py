@@ -16,14 +16,14 @@ from ferrograd.functors._operations import add_fiber, sum_fiber
 from ferrograd.functors._recorded_call import Op
 
 
-def _place(op: str, axis: int, ndim: int) -> int:
+def _check_axis(op: str, axis: int, ndim: int) -> int:
     if not 0 <= axis < ndim:
         raise ArgumentError(f"{op}: axis is {axis} for {ndim} axes; give 0 to {ndim - 1}")
     return axis
 
 
-def _fits(op: str, part: Tensor, tensor: Tensor, axis: int) -> None:
-    _place(op, axis, tensor.ndim)
+def _check_slice(op: str, part: Tensor, tensor: Tensor, axis: int) -> None:
+    _check_axis(op, axis, tensor.ndim)
     shape = tuple(tensor.shape)
     if tuple(part.shape) != shape[:axis] + shape[axis + 1 :]:
         raise ShapeError(
@@ -32,7 +32,7 @@ def _fits(op: str, part: Tensor, tensor: Tensor, axis: int) -> None:
         )
 
 
-def _wide(fiber: Tensor, like: Tensor, attrs: dict[str, Any]) -> Tensor:
+def _broadcast_fiber(fiber: Tensor, like: Tensor, attrs: dict[str, Any]) -> Tensor:
     """The fiber along the axes of a tensor."""
     return add_fiber(1.0, fiber, 0.0, like, attrs["axis"], attrs["batch_ndim"])
 
@@ -59,7 +59,7 @@ class SumSlice(AutogradFunction):
         x: Tensor, axis: int = 0, alpha: float = 1.0, name: str | None = None
     ) -> Tensor:
         """`alpha Σ x`."""
-        _place("sum_slice", axis, x.ndim)
+        _check_axis("sum_slice", axis, x.ndim)
         attrs = {"axis": axis, "alpha": alpha}
         return SumSlice.run([x], attrs, lambda: alpha * x.sum(axis), name=name)
 
@@ -86,7 +86,7 @@ class AddSlice(AutogradFunction):
         name: str | None = None,
     ) -> Tensor:
         """`beta tensor + alpha slice`."""
-        _fits("add_slice", slice, tensor, axis)
+        _check_slice("add_slice", slice, tensor, axis)
         attrs = {"alpha": alpha, "beta": beta, "axis": axis}
 
         def forward() -> Tensor:
@@ -112,7 +112,7 @@ class MultiplySlice(AutogradFunction):
         alpha: float, slice: Tensor, tensor: Tensor, axis: int = 0, name: str | None = None
     ) -> Tensor:
         """`alpha slice tensor`."""
-        _fits("multiply_slice", slice, tensor, axis)
+        _check_slice("multiply_slice", slice, tensor, axis)
         attrs = {"alpha": alpha, "axis": axis}
 
         def forward() -> Tensor:
@@ -147,7 +147,7 @@ class MultiplyFiber(AutogradFunction):
         attrs = {"alpha": alpha, "axis": axis, "batch_ndim": batch_ndim}
 
         def forward() -> Tensor:
-            return alpha * (_wide(fiber, tensor, attrs) * tensor)
+            return alpha * (_broadcast_fiber(fiber, tensor, attrs) * tensor)
 
         return MultiplyFiber.run([fiber, tensor], attrs, forward, name=name)
 
@@ -156,7 +156,7 @@ class MultiplyFiber(AutogradFunction):
         """For the fiber and for the tensor."""
         (fiber, tensor), attrs, g = op.inputs, op.attrs, op.grad_outputs[0]
         sums = sum_fiber(g * tensor, attrs["axis"], attrs["batch_ndim"], attrs["alpha"])
-        return [sums, attrs["alpha"] * (_wide(fiber, tensor, attrs) * g)]
+        return [sums, attrs["alpha"] * (_broadcast_fiber(fiber, tensor, attrs) * g)]
 
 
 class NormSlice(AutogradFunction):
@@ -167,14 +167,14 @@ class NormSlice(AutogradFunction):
         x: Tensor, axis: int = 0, alpha: float = 1.0, name: str | None = None
     ) -> Tensor:
         """`alpha sqrt(Σ x²)`."""
-        _place("norm_slice", axis, x.ndim)
+        _check_axis("norm_slice", axis, x.ndim)
         attrs = {"axis": axis, "alpha": alpha}
         return NormSlice.run([x], attrs, lambda: alpha * (x * x).sum(axis).sqrt(), name=name)
 
     @staticmethod
     def build_backward(op: Op) -> Any:  # type: ignore[override]
         """`alpha² g x / y`."""
-        share = _share(op).unsqueeze(op.attrs["axis"])
+        share = _compute_norm_factor(op).unsqueeze(op.attrs["axis"])
         return [share * op.inputs[0]]
 
 
@@ -204,10 +204,10 @@ class NormFiber(AutogradFunction):
     def build_backward(op: Op) -> Any:  # type: ignore[override]
         """`alpha² g x / y`."""
         x = op.inputs[0]
-        return [_wide(_share(op), x, op.attrs) * x]
+        return [_broadcast_fiber(_compute_norm_factor(op), x, op.attrs) * x]
 
 
-def _share(op: Op) -> Tensor:
+def _compute_norm_factor(op: Op) -> Tensor:
     """`alpha² g / y`, 0 where `y` is 0."""
     y, alpha = op.outputs[0], op.attrs["alpha"]
     safe = _core.where(y == 0, 1.0, y)

@@ -19,7 +19,7 @@ from ferrograd.functors._recorded_call import Op
 _NN = _core._namespaces["nn.functional"]
 
 
-class _Known(AutogradFunction):
+class _FormulaFunctor(AutogradFunction):
     """A functor of an operation of the core: `formula(*inputs, **attrs)`."""
 
     formula: ClassVar[Any]
@@ -48,7 +48,7 @@ class _Known(AutogradFunction):
         return given
 
 
-class Relu(_Known):
+class Relu(_FormulaFunctor):
     """`relu(x) = max(x, 0)`. Derivative: `g` where `x > 0`.
 
     >>> import ferrograd as fg
@@ -64,7 +64,7 @@ class Relu(_Known):
         return Relu._call([x], name)
 
 
-class Silu(_Known):
+class Silu(_FormulaFunctor):
     """`silu(x) = x σ(x)`. Derivative: `g σ(x) (1 + x (1 - σ(x)))`.
 
     >>> import ferrograd as fg
@@ -80,7 +80,7 @@ class Silu(_Known):
         return Silu._call([x], name)
 
 
-class GeluTanh(_Known):
+class GeluTanh(_FormulaFunctor):
     """`gelutanh(x) = ½ x (1 + tanh(√(2/π) (x + 0.044715 x³)))`, the common approximation of `gelu`.
 
     >>> import ferrograd as fg
@@ -99,7 +99,7 @@ class GeluTanh(_Known):
         return GeluTanh._call([x], name)
 
 
-class Softmax(_Known):
+class Softmax(_FormulaFunctor):
     """`softmax(x, axis) = e^x / Σ e^x` along an axis. Derivative: `y (g - Σ g y)`.
 
     >>> import ferrograd as fg
@@ -115,7 +115,7 @@ class Softmax(_Known):
         return Softmax._call([x], name, axis=axis)
 
 
-class RmsNorm(_Known):
+class RmsNorm(_FormulaFunctor):
     """`rms_norm(x, gamma, eps) = gamma x / sqrt(mean(x²) + eps)` over the last axis.
 
     `gamma` has its size. Errors: `ShapeError` for another one.
@@ -139,7 +139,7 @@ class RmsNorm(_Known):
         return RmsNorm._call([x, gamma], name, eps=eps)
 
 
-class Rope(_Known):
+class Rope(_FormulaFunctor):
     """Rotary positions, as `nn.functional.rope`: rotates pairs of the last axis by the position.
 
     x is (…, L, E) with an even E; `positions`, (L), default to 0, 1, 2, ….
@@ -163,7 +163,7 @@ class Rope(_Known):
         return Rope._call([x], name, positions=positions, base=base, interleaved=interleaved)
 
 
-class Embedding(_Known):
+class Embedding(_FormulaFunctor):
     """`embedding(index, weight)`: the rows of the weight (rows, E) that integers name.
 
     The result has the shape of `index`, then E. Derivative: `g` added to the rows.
@@ -188,7 +188,7 @@ class Embedding(_Known):
         return Embedding._call([index, weight], name)
 
 
-class Sdpa(_Known):
+class Sdpa(_FormulaFunctor):
     """`sdpa(q, k, v, mask) = softmax(q kᵀ / √E) v`, over the keys where the mask is true.
 
     q is (…, L, E), k (…, S, E), v (…, S, V); a boolean mask (L, S) selects keys, a float mask is
@@ -209,7 +209,7 @@ class Sdpa(_Known):
         return Sdpa._call([q, k, v], name, attn_mask=mask)
 
 
-class Concat(_Known):
+class Concat(_FormulaFunctor):
     """`concat(tensors, axis)`: joined along an axis. Derivatives: the parts of `g`.
 
     >>> import ferrograd as fg
@@ -228,7 +228,7 @@ class Concat(_Known):
         return Concat._call(tensors, name, axis=axis)
 
 
-class Transpose(_Known):
+class Transpose(_FormulaFunctor):
     """`transpose(x, ndim)`: moves the first `ndim` axes to the end. Derivative: the inverse.
 
     >>> import ferrograd as fg
@@ -249,7 +249,7 @@ class Transpose(_Known):
         return Transpose._call([x], name, ndim=ndim)
 
 
-class CrossEntropy(_Known):
+class CrossEntropy(_FormulaFunctor):
     """`scale Σ` of the cross entropies of logits (classes, …) and class indices (…).
 
     Axis 0 has the classes; elements equal to `ignore_index` do not count. Derivative:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import parse_shape
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._base import AutogradFunction
 from ferrograd.functors._operations import sum_fiber
@@ -66,8 +66,8 @@ class ScaleFiber(AutogradFunction):
         name: str | None = None,
     ) -> Tensor:
         """`alpha fiber`, repeated."""
-        shape = shape_of("scale_fiber", (shape,))
-        _in_shape("scale_fiber", axis, len(shape) - batch_ndim)
+        shape = parse_shape("scale_fiber", (shape,))
+        _check_axis("scale_fiber", axis, len(shape) - batch_ndim)
         want = (shape[axis], *shape[len(shape) - batch_ndim :])
         if fiber is not None and tuple(fiber.shape) != want:
             raise ShapeError(
@@ -105,7 +105,7 @@ class ScaleSlice(AutogradFunction):
         attrs = {"alpha": alpha, "size": size, "axis": axis}
 
         def forward() -> Tensor:
-            _in_shape("scale_slice", axis, slice.ndim + 1)
+            _check_axis("scale_slice", axis, slice.ndim + 1)
             wide = (alpha * slice).unsqueeze(axis)
             shape = list(wide.shape)
             shape[axis] = size
@@ -164,7 +164,7 @@ class MseLoss(AutogradFunction):
         return [(2.0 * op.attrs["scale"]) * op.grad_outputs[0] * op.inputs[0]]
 
 
-def _in_shape(op: str, axis: int, ndim: int) -> None:
+def _check_axis(op: str, axis: int, ndim: int) -> None:
     if not 0 <= axis < ndim:
         raise ArgumentError(f"{op}: axis is {axis} for {ndim} axes; give 0 to {ndim - 1}")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._core import CustomFunction, FunctionContext, Tensor
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentTypeError, ShapeError
 
 #: The result of a backward function: one gradient or None for each input.
@@ -17,8 +17,8 @@ Gradients = Sequence[Any] | Any
 Backward = Callable[["Op"], Gradients]
 
 
-def _tuple(what: str, values: Any) -> tuple[Any, ...]:
-    return values if type(values) is tuple else tuple(listed("Op", what, values))
+def _to_tuple(what: str, values: Any) -> tuple[Any, ...]:
+    return values if type(values) is tuple else tuple(convert_to_list("Op", what, values))
 
 
 class Op:
@@ -41,18 +41,18 @@ class Op:
         needs_input_grad: Sequence[bool] = (),
     ) -> None:
         self.name = name
-        self.inputs = _tuple("inputs", inputs)
-        self.outputs = _tuple("outputs", outputs)
+        self.inputs = _to_tuple("inputs", inputs)
+        self.outputs = _to_tuple("outputs", outputs)
         self.attrs = attrs
-        self.grad_outputs = _tuple("grad_outputs", grad_outputs)
-        self.needs_input_grad = _tuple("needs_input_grad", needs_input_grad)
+        self.grad_outputs = _to_tuple("grad_outputs", grad_outputs)
+        self.needs_input_grad = _to_tuple("needs_input_grad", needs_input_grad)
 
     def __repr__(self) -> str:
         shapes = ", ".join(str(tuple(x.shape)) for x in self.inputs)
         return f"Op({self.name}: {shapes}; {self.attrs})"
 
 
-class Registration(CustomFunction):
+class RegisteredFunction(CustomFunction):
     """A rule for existing outputs: they become outputs of the node, as after an in-place change."""
 
     def __init__(self, attrs: Any, count: int, backward_fn: Backward) -> None:
@@ -86,20 +86,20 @@ class Registration(CustomFunction):
         return [*given[: self.count], *([None] * len(grad_outputs))]
 
 
-_REGISTRATIONS: dict[str, type[Registration]] = {}
+_REGISTERED_CLASSES: dict[str, type[RegisteredFunction]] = {}
 
 
-def registration(name: str) -> type[Registration]:
+def get_registered_class(name: str) -> type[RegisteredFunction]:
     """The class that names the nodes of an operation."""
-    found = _REGISTRATIONS.get(name)
+    found = _REGISTERED_CLASSES.get(name)
     if found is None:
-        found = _REGISTRATIONS[name] = type(
-            name, (Registration,), {"__doc__": Registration.__doc__}
+        found = _REGISTERED_CLASSES[name] = type(
+            name, (RegisteredFunction,), {"__doc__": RegisteredFunction.__doc__}
         )
     return found
 
 
-def tensors(op: str, what: str, given: Any) -> list[Tensor]:
+def check_tensors(op: str, what: str, given: Any) -> list[Tensor]:
     """A sequence of tensors as a list; everything else is an error that names the entry."""
     if given is None:
         raise ArgumentTypeError(f"{op}: {what} must not be null; pass a sequence of tensors")
@@ -118,7 +118,7 @@ def tensors(op: str, what: str, given: Any) -> list[Tensor]:
     return found
 
 
-def function(op: str, what: str, given: Any) -> Any:
+def check_callable(op: str, what: str, given: Any) -> Any:
     """A callable, or an error that names the argument."""
     if not callable(given):
         raise ArgumentTypeError(

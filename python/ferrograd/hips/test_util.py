@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._dispatch.on_arrays import detached
+from ferrograd._dispatch.detach import detach_tensors
 from ferrograd._tensor.pytree import flatten
 from ferrograd.transforms import check_grads as _check_grads
-from ferrograd.transforms._argnums import Argnums, Wanted, name_of
+from ferrograd.transforms._argnums import Argnums, TransformSpec, get_function_name
 from ferrograd.transforms._check_grads import CheckError
 
 EPS, TOL, RTOL = 1e-6, 1e-6, 1e-6
@@ -27,25 +27,27 @@ def check_grads(
     order: int = 2,
 ) -> Callable[..., None]:
     """The function of arguments that checks the derivatives by `argnum` to an order."""
-    Wanted("check_grads", fun, argnum, None)
+    TransformSpec("check_grads", fun, argnum, None)
 
     def check(*args: Any, **kwargs: Any) -> None:
         chosen = argnum if isinstance(argnum, tuple | list) else (argnum,)
         places = [k % len(args) for k in chosen if isinstance(k, int)]
 
-        def of_chosen(*values: Any) -> Any:
+        def call_with_chosen(*values: Any) -> Any:
             full = list(args)
             for k, value in zip(places, values, strict=True):
                 full[k] = value
             return fun(*full, **kwargs)
 
-        of_chosen.__name__ = name_of(fun)
-        _check_grads(of_chosen, modes, order, rtol=1e-4)(*(_float(args[k]) for k in places))
+        call_with_chosen.__name__ = get_function_name(fun)
+        _check_grads(call_with_chosen, modes, order, rtol=1e-4)(
+            *(_to_float(args[k]) for k in places)
+        )
 
     return check
 
 
-def _float(value: Any) -> Any:
+def _to_float(value: Any) -> Any:
     """Converts an integer argument to a float."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
@@ -79,8 +81,8 @@ def scalar_close(a: float, b: float) -> bool:
 
 def check_equivalent(x: Any, y: Any) -> None:
     """Raises unless both have the same structure, shapes and elements."""
-    ones, structure = flatten(detached(x))
-    others, other = flatten(detached(y))
+    ones, structure = flatten(detach_tensors(x))
+    others, other = flatten(detach_tensors(y))
     if structure != other:
         raise CheckError(f"check_equivalent: the structures differ: {x!r} and {y!r}; compare like")
     for a, b in zip(ones, others, strict=True):

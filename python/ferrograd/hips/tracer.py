@@ -13,8 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from ferrograd._core import Tensor, _observe, _unobserve, is_grad_enabled, tensor
-from ferrograd._dispatch.on_arrays import detached
-from ferrograd._inspect.graph_entries import attributes
+from ferrograd._dispatch.detach import detach_tensors
+from ferrograd._inspect.graph_entries import convert_attributes
 from ferrograd._inspect.warn import warn_user
 from ferrograd.extend import (
     Box as Box,
@@ -88,9 +88,9 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
     #: Tensors are kept until the end, so that no two share an identity.
     nodes: dict[int, tuple[Tensor, Any]] = {id(start): (start, start_node)}
 
-    def note(name: str, arguments: Any, given: Any, result: Any, inside: bool) -> None:
+    def observe_call(name: str, arguments: Any, given: Any, result: Any, inside: bool) -> None:
         values: list[Any] = []
-        for value in (*arguments, *attributes(given).values()):
+        for value in (*arguments, *convert_attributes(given).values()):
             several = isinstance(value, list | tuple) and any(id(v) in nodes for v in value)
             values.extend(value if several else [value])
         found = [(k, nodes[id(a)][1]) for k, a in enumerate(values) if id(a) in nodes]
@@ -98,15 +98,15 @@ def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]
             if found and not inside and isinstance(part, Tensor):
                 argnums, parents = zip(*found, strict=True)
                 operation = SimpleNamespace(__name__=name)
-                args = tuple(getval(value) for value in detached(values))
+                args = tuple(getval(value) for value in detach_tensors(values))
                 node = type(start_node)(getval(part), operation, args, {}, argnums, parents)
                 nodes[id(part)] = (part, node)
 
-    _observe(note)
+    _observe(observe_call)
     try:
         out = fun(start)
     finally:
-        _unobserve(note)
+        _unobserve(observe_call)
     if id(out) not in nodes:
         warn_user("trace: the result does not depend on the input", UserWarning)
         return getval(out), None

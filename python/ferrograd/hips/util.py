@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.hips.misc.flatten import flatten as flatten, flatten_func as flatten_func
 from ferrograd.transforms import check_grads
 
 
 def subvals(x: Sequence[Any], pairs: Iterable[tuple[int, Any]]) -> tuple[Any, ...]:
     """The sequence as a tuple, with `value` at `index` for each pair `(index, value)`."""
-    new = listed("subvals", "x", x)
+    new = convert_to_list("subvals", "x", x)
     for index, value in pairs:
         new[index] = value
     return tuple(new)
@@ -39,7 +39,7 @@ def quick_grad_check(
     atol: float = 1e-6,
 ) -> None:
     """Checks the gradient by the first argument against finite differences."""
-    others, options = listed("quick_grad_check", "extra_args", extra_args), kwargs or {}
+    others, options = convert_to_list("quick_grad_check", "extra_args", extra_args), kwargs or {}
     check_grads(lambda x: fun(x, *others, **options), "rev", 1, eps=eps, rtol=rtol, atol=atol)(arg0)
     if verbose:
         print("quick_grad_check: the gradient agrees with finite differences")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd.hips.util import subvals
-from ferrograd.transforms._argnums import name_of, named
+from ferrograd.transforms._argnums import get_function_name, set_wrapper_name
 
 
 def wraps(
@@ -15,13 +15,13 @@ def wraps(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that gives a function a name and a docstring made from those of another."""
 
-    def named_like(f: Callable[..., Any]) -> Callable[..., Any]:
-        f.__name__ = namestr.format(fun=name_of(fun), **names)
+    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+        f.__name__ = namestr.format(fun=get_function_name(fun), **names)
         doc = getattr(fun, "__doc__", None) or ""
-        f.__doc__ = docstr.format(fun=name_of(fun), doc=doc, **names)
+        f.__doc__ = docstr.format(fun=get_function_name(fun), doc=doc, **names)
         return f
 
-    return named_like
+    return decorate
 
 
 def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,15 +38,15 @@ def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(unary_operator)
     def nary(fun: Callable[..., Any], argnum: Any = 0, *rest: Any, **options: Any) -> Any:
-        def of_arguments(*args: Any, **kwargs: Any) -> Any:
-            def of_one(x: Any) -> Any:
+        def nary_function(*args: Any, **kwargs: Any) -> Any:
+            def unary_function(x: Any) -> Any:
                 pairs = [(argnum, x)] if isinstance(argnum, int) else zip(argnum, x, strict=True)
                 return fun(*subvals(args, pairs), **kwargs)
 
-            of_one.__name__ = name_of(fun)
+            unary_function.__name__ = get_function_name(fun)
             x = args[argnum] if isinstance(argnum, int) else tuple(args[k] for k in argnum)
-            return unary_operator(of_one, x, *rest, **options)
+            return unary_operator(unary_function, x, *rest, **options)
 
-        return named(of_arguments, fun, f"{unary_operator.__name__}_of")
+        return set_wrapper_name(nary_function, fun, f"{unary_operator.__name__}_of")
 
     return nary

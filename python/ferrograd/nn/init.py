@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, erfinv, get_default_dtype
-from ferrograd._tensor.generator import Generator, draw, normal_numbers
+from ferrograd._tensor.generator import Generator, draw_tensor, normal_numbers
 from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 from ferrograd.nn._parameter import Parameter
 
@@ -101,7 +101,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Source =
         raise DTypeError(
             f"uniform_: dtype {tensor.dtype} is not supported; use normal_, or fill both parts"
         )
-    return _assign_values(tensor, draw(generator, lambda rng: rng.uniform(a, b, shape)))
+    return _assign_values(tensor, draw_tensor(generator, lambda rng: rng.uniform(a, b, shape)))
 
 
 def normal_(
@@ -110,9 +110,9 @@ def normal_(
     """Fills with normal numbers; in complex ones, each part has half of the variance."""
     shape, dtype = tensor.shape, tensor.dtype
     if dtype.kind == "c":
-        made = draw(generator, lambda rng: mean + std * normal_numbers(rng, shape, dtype))
+        made = draw_tensor(generator, lambda rng: mean + std * normal_numbers(rng, shape, dtype))
         return _assign_values(tensor, made)
-    return _assign_values(tensor, draw(generator, lambda rng: rng.normal(mean, std, shape)))
+    return _assign_values(tensor, draw_tensor(generator, lambda rng: rng.normal(mean, std, shape)))
 
 
 def trunc_normal_(
@@ -136,7 +136,7 @@ def trunc_normal_(
         raise ArgumentError(f"trunc_normal_: a={a} and b={b}; give an interval")
     low, high = (math.erf((end - mean) / (std * math.sqrt(2.0))) for end in (a, b))
     shape = tensor.shape
-    levels = asarray(draw(generator, lambda rng: rng.uniform(low, high, shape)))
+    levels = asarray(draw_tensor(generator, lambda rng: rng.uniform(low, high, shape)))
     values = mean + std * math.sqrt(2.0) * erfinv(levels)
     return _assign_values(tensor, values.clip(a, b))
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, _records_arrays, asarray
-from ferrograd._dispatch.composed.rearrangement import rearranged
-from ferrograd.numpy._creation import buffer
+from ferrograd._dispatch.composed.rearrangement import rearrange_elements
+from ferrograd.numpy._creation import to_buffer
 from ferrograd.numpy._tensor_arguments import holds_tensor
 
 
@@ -26,8 +26,8 @@ class Joiner:
         items = key if isinstance(key, tuple) else (key,)
         if not any(map(holds_tensor, items)):
             made = self._theirs[key]
-            return buffer(made) if _records_arrays() else made
-        sources = [_source(item) for item in items if not isinstance(item, str)]
+            return to_buffer(made) if _records_arrays() else made
+        sources = [_to_tensor(item) for item in items if not isinstance(item, str)]
 
         def arrange(*numbers: Any) -> Any:
             remaining = iter(numbers)
@@ -35,10 +35,10 @@ class Joiner:
                 tuple(item if isinstance(item, str) else next(remaining) for item in items)
             ]
 
-        return rearranged(sources, arrange)
+        return rearrange_elements(sources, arrange)
 
 
-def _source(item: Any) -> Tensor:
+def _to_tensor(item: Any) -> Tensor:
     made: Tensor = asarray(np.r_[item] if isinstance(item, slice) else item)
     return made
 

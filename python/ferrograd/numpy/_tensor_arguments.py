@@ -16,6 +16,6 @@ def holds_tensor(value: Any, depth: int = 0) -> bool:
     return any(holds_tensor(item, depth + 1) for item in sequence_items(value))
 
 
-def tensor_of(value: Any) -> Tensor:
+def to_tensor(value: Any) -> Tensor:
     """Converts to a tensor; a tensor is returned unchanged."""
     return value if isinstance(value, Tensor) else tensor(value)

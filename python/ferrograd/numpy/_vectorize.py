@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, broadcast_to, stack
-from ferrograd._dispatch.call_hints import NDITER
+from ferrograd._dispatch.call_hints import NDITER_REMEDY
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.numpy._tensor_arguments import holds_tensor
 
@@ -37,15 +37,15 @@ class vectorize(np.vectorize):  # noqa: N801
                 given[k] = value
             named.update(zip(names, row[len(places) :], strict=True))
             results.append(self.pyfunc(*given, **named))
-        return _collected(results, shape)
+        return _stack_results(results, shape)
 
 
-def _collected(results: list[Any], shape: tuple[int, ...]) -> Any:
+def _stack_results(results: list[Any], shape: tuple[int, ...]) -> Any:
     """The results in the shape of the arguments, one tensor for each output."""
     if not results:
         raise ValueError("vectorize: no elements; pass arrays that are not empty")
     if isinstance(results[0], tuple):
-        return tuple(_collected(list(column), shape) for column in zip(*results, strict=True))
+        return tuple(_stack_results(list(column), shape) for column in zip(*results, strict=True))
     return stack([asarray(value) for value in results]).reshape(shape)
 
 
@@ -54,10 +54,10 @@ class ndenumerate:  # noqa: N801
 
     def __new__(cls, arr: Any) -> Any:
         """An iterator."""
-        return _pairs(arr) if isinstance(arr, Tensor) else np.ndenumerate(arr)
+        return _iter_pairs(arr) if isinstance(arr, Tensor) else np.ndenumerate(arr)
 
 
-def _pairs(arr: Tensor) -> Iterator[tuple[tuple[int, ...], Any]]:
+def _iter_pairs(arr: Tensor) -> Iterator[tuple[tuple[int, ...], Any]]:
     for index in np.ndindex(*arr.shape):
         yield index, arr[index]
 
@@ -68,5 +68,5 @@ class nditer:  # noqa: N801
     def __new__(cls, op: Any, *args: Any, **kwargs: Any) -> Any:
         """An iterator of NumPy's."""
         if holds_tensor(op):
-            raise NotDifferentiableError(f"numpy.nditer: it reads no tensors; {NDITER}")
+            raise NotDifferentiableError(f"numpy.nditer: it reads no tensors; {NDITER_REMEDY}")
         return np.nditer(op, *args, **kwargs)

@@ -17,32 +17,42 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd._dispatch import protocols
 from ferrograd._dispatch.function_table import COMPOSED
-from ferrograd.numpy._arrays import makers
-from ferrograd.numpy._creation import creators
+from ferrograd.numpy._arrays import get_array_functions
+from ferrograd.numpy._creation import wrap_creation_functions
 from ferrograd.numpy._index_tricks import c_, mgrid, ogrid, r_
-from ferrograd.numpy._tensor_arguments import holds_tensor, tensor_of
+from ferrograd.numpy._tensor_arguments import holds_tensor, to_tensor
 from ferrograd.numpy._vectorize import ndenumerate, nditer, vectorize
 
 #: Functions that take arrays one by one: from any iterable, as programs pass them.
-_JOIN = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
-_LISTS = (list, tuple)
-_SEQUENCES = (list, tuple, np.ndarray, Tensor)
+_JOIN_FUNCTIONS = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
+_LIST_TYPES = (list, tuple)
+_SEQUENCE_TYPES = (list, tuple, np.ndarray, Tensor)
 #: Operations of which NumPy does not ask each argument.
-_BROADCASTING = (np.full_like, np.pad)
-_METHODS = ("accumulate", "at", "outer", "reduce", "reduceat", "nin", "nout", "identity", "types")
+_PARTIALLY_DISPATCHED = (np.full_like, np.pad)
+_UFUNC_METHODS = (
+    "accumulate",
+    "at",
+    "outer",
+    "reduce",
+    "reduceat",
+    "nin",
+    "nout",
+    "identity",
+    "types",
+)
 
 
-def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_operation(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     """A function that calls `ours` for tensors and `theirs` for everything else."""
 
-    joins, ufunc = theirs in _JOIN, isinstance(theirs, np.ufunc)
+    joins, ufunc = theirs in _JOIN_FUNCTIONS, isinstance(theirs, np.ufunc)
     # A ufunc takes `out` after its operands.
     most = theirs.nin if ufunc else sys.maxsize
     # The number of positional arguments with the same meaning in both; found when needed.
     direct = most if ufunc else 1
 
-    def either(*args: Any, **kwargs: Any) -> Any:
-        if joins and args and not isinstance(args[0], _SEQUENCES):
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        if joins and args and not isinstance(args[0], _SEQUENCE_TYPES):
             args = (list(args[0]), *args[1:])
         if len(args) > most:
             out = args[most:] if theirs.nout > 1 else args[most]
@@ -54,7 +64,7 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
                 if kwargs:
                     return theirs(*args, **kwargs)
                 if len(args) > direct:
-                    direct = protocols.direct(theirs, ours)
+                    direct = protocols.count_direct_arguments(theirs, ours)
                     if len(args) > direct:
                         return protocols.array_function(theirs, None, args, kwargs)
                 return ours(*args)
@@ -66,71 +76,71 @@ def face(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
                 return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
 
-    for name in _METHODS if ufunc else ():
-        setattr(either, name, getattr(theirs, name))
-    either.__name__ = either.__qualname__ = theirs.__name__
-    either.__doc__ = theirs.__doc__
-    return either
+    for name in _UFUNC_METHODS if ufunc else ():
+        setattr(dispatch, name, getattr(theirs, name))
+    dispatch.__name__ = dispatch.__qualname__ = theirs.__name__
+    dispatch.__doc__ = theirs.__doc__
+    return dispatch
 
 
-def _composed(theirs: Any) -> Callable[..., Any]:
+def _wrap_composition(theirs: Any) -> Callable[..., Any]:
     """A function that takes tensors as any of its arguments."""
 
-    def either(*args: Any, **kwargs: Any) -> Any:
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
         if holds_tensor([*args, *kwargs.values()]):
             return protocols.array_function(theirs, None, args, kwargs)
         return theirs(*args, **kwargs)
 
-    return functools.wraps(theirs)(either)
+    return functools.wraps(theirs)(dispatch)
 
 
-def faces(home: Any) -> dict[str, Any]:
+def wrap_module(home: Any) -> dict[str, Any]:
     """The public names of a NumPy module, with wrappers for ferrograd's operations."""
     names: dict[str, Any] = {}
     for name in getattr(home, "__all__", None) or dir(home):
         if name.startswith("_"):
             continue
-        names[name] = _faced(getattr(home, name))
+        names[name] = _wrap_function(getattr(home, name))
     return names
 
 
-def _faced(theirs: Any) -> Any:
+def _wrap_function(theirs: Any) -> Any:
     """A wrapper for a function that ferrograd has; anything else is returned unchanged."""
     if not isinstance(theirs, Hashable) or isinstance(theirs, type):
         return theirs
     ours = protocols.OPERATIONS.get(theirs)
-    if theirs in _BROADCASTING or (ours is None and theirs in COMPOSED):
-        return theirs if isinstance(theirs, np.ufunc) else _composed(theirs)
-    return theirs if ours is None else face(theirs, ours)
+    if theirs in _PARTIALLY_DISPATCHED or (ours is None and theirs in COMPOSED):
+        return theirs if isinstance(theirs, np.ufunc) else _wrap_composition(theirs)
+    return theirs if ours is None else wrap_operation(theirs, ours)
 
 
-def members() -> dict[str, Any]:
+def get_members() -> dict[str, Any]:
     """All names of `ferrograd.numpy` except its modules."""
-    names = faces(np)
+    names = wrap_module(np)
     for module in ("fft", "linalg", "random"):
         names.pop(module, None)
-    names.update(makers())
-    names["where"] = _named_where(names["where"])
+    names.update(get_array_functions())
+    names["where"] = _wrap_where(names["where"])
     names.update(
         r_=r_, c_=c_, mgrid=mgrid, ogrid=ogrid, make_diagonal=make_diagonal, ndenumerate=ndenumerate
     )
     names.update(nditer=nditer, vectorize=vectorize, metadata=metadata)
-    names.update(creators(names))
+    names.update(wrap_creation_functions(names))
     return names
 
 
-def _named_where(either: Any) -> Any:
+def _wrap_where(dispatch: Any) -> Any:
     """`where` with the keywords that HIPS autograd's has and NumPy's has not."""
 
     def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
-        return either(condition, *args, *(kwargs.pop(k) for k in ("x", "y") if k in kwargs))
+        return dispatch(condition, *args, *(kwargs.pop(k) for k in ("x", "y") if k in kwargs))
 
     return functools.wraps(np.where)(where)
 
 
 def make_diagonal(D: Any, offset: int = 0, axis1: int = -1, axis2: int = -2) -> Any:
     """Matrices with the last axis of `D` on their diagonal, along two axes of the result."""
-    made = _core.diag_embed(tensor_of(D), offset, axis1, axis2)
+    made = _core.diag_embed(to_tensor(D), offset, axis1, axis2)
     return made if isinstance(D, Tensor) else made.numpy().copy()
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy
 
-from ferrograd.numpy._wrappers import faces as _faces
+from ferrograd.numpy._wrappers import wrap_module as _faces
 
 _names = _faces(numpy.fft)
 globals().update(_names)

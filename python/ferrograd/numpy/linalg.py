@@ -10,7 +10,7 @@ import numpy
 
 from ferrograd import _core
 from ferrograd._core import Tensor as _Tensor
-from ferrograd.numpy._wrappers import faces as _faces
+from ferrograd.numpy._wrappers import wrap_module as _faces
 
 _names = _faces(numpy.linalg)
 
@@ -26,11 +26,11 @@ def _as_tensor(a: Any) -> Any:
     return _core.asarray(a.astype(numpy.complex128 if a.dtype.kind == "c" else numpy.float64))
 
 
-def _array(part: Any) -> Any:
+def _to_array(part: Any) -> Any:
     return part.numpy().copy()
 
 
-def _one_way(name: str) -> Any:
+def _wrap_decomposition(name: str) -> Any:
     """A decomposition with the signs and null spaces of the tensor version, also for arrays."""
     theirs, ours = getattr(numpy.linalg, name), _names[name]
 
@@ -40,12 +40,12 @@ def _one_way(name: str) -> Any:
         if x is None:
             return ours(a, *args, **kwargs)
         out = ours(x, *args, **kwargs)
-        return type(out)(*map(_array, out)) if isinstance(out, tuple) else _array(out)
+        return type(out)(*map(_to_array, out)) if isinstance(out, tuple) else _to_array(out)
 
     return decompose
 
 
-def _of_triangle(name: str) -> Any:
+def _wrap_triangle_decomposition(name: str) -> Any:
     """A decomposition of symmetric matrices with a zero gradient in the ignored triangle."""
     theirs, symmetric = getattr(numpy.linalg, name), _names[name]
 
@@ -61,8 +61,8 @@ def _of_triangle(name: str) -> Any:
     return decompose
 
 
-_names.update({name: _one_way(name) for name in ("eigh", "qr", "svd")})
-_names.update({name: _of_triangle(name) for name in ("eigh", "eigvalsh")})
+_names.update({name: _wrap_decomposition(name) for name in ("eigh", "qr", "svd")})
+_names.update({name: _wrap_triangle_decomposition(name) for name in ("eigh", "eigvalsh")})
 # HIPS autograd's names for two of its helpers.
 _names.update(T=_names["matrix_transpose"], _dot=_names["matmul"])
 globals().update(_names)

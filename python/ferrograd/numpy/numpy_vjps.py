@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import ferrograd.numpy as np
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import parse_shape
 
 
 def unbroadcast(x: Any, target_meta: Any) -> Any:
@@ -45,7 +45,7 @@ def repeat_to_match_shape(
     g: Any, shape: Any, dtype: Any, axis: Any, keepdims: bool
 ) -> tuple[Any, int]:
     """A gradient of a reduction, repeated over the reduced axes, and the number of repetitions."""
-    shape = shape_of("repeat_to_match_shape", (shape,))
+    shape = parse_shape("repeat_to_match_shape", (shape,))
     if not shape:
         return g, 1
     axes = range(len(shape)) if axis is None else np.atleast_1d(axis)

@@ -18,4 +18,4 @@ from ferrograd.optim._optimizer import Optimizer as Optimizer
 from ferrograd.optim._sgd import ASGD as ASGD, SGD as SGD, Rprop as Rprop
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _missing_name_errors.module_getattr("optim")
+    __getattr__ = _missing_name_errors.make_module_getattr("optim")

@@ -9,7 +9,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd.numpy._tensor_arguments import tensor_of
+from ferrograd.numpy._tensor_arguments import to_tensor
 
 _conv2d: Any = _core._namespaces["nn.functional"]["conv2d"]
 
@@ -36,7 +36,7 @@ def _correlate_by_conv2d(x: Any, kernel: Any) -> Any:
     """Uses the kernel of convolution layers, which does not copy windows."""
     shape = np.shape(x)
     dtype = numpy.result_type(x.dtype, kernel.dtype)
-    images = tensor_of(x).astype(dtype, copy=False).reshape((-1, 1, *shape[-2:]))
-    made = _conv2d(images, tensor_of(kernel).astype(dtype, copy=False)[None, None])
+    images = to_tensor(x).astype(dtype, copy=False).reshape((-1, 1, *shape[-2:]))
+    made = _conv2d(images, to_tensor(kernel).astype(dtype, copy=False)[None, None])
     made = made.reshape((*shape[:-2], *made.shape[-2:]))
     return made if isinstance(x, Tensor) or isinstance(kernel, Tensor) else made.numpy().copy()

@@ -22,7 +22,7 @@ R = TypeVar("R")
 Argnums = int | str | tuple[int | str, ...] | list[int | str]
 
 
-class Wanted:
+class TransformSpec:
     """The differentiated arguments of one transform."""
 
     __slots__ = ("function", "holomorphic", "items", "op", "position", "single")
@@ -39,12 +39,12 @@ class Wanted:
         self.holomorphic = holomorphic
         self.function = function
         if not callable(function):
-            raise _no_function(op, function)
+            raise _make_function_error(op, function)
         if argnum is not None:
             if argnums is not None and argnums != 0:
                 raise ArgumentTypeError(f"{op}: argnum and argnums are both given; keep argnums")
             argnums = argnum
-        self.items, self.single = _checked(op, 0 if argnums is None else argnums)
+        self.items, self.single = _check_argnums(op, 0 if argnums is None else argnums)
         first = self.items[0]
         #: The position of the only differentiated argument; -1 if it is not passed by position.
         self.position = first if self.single and isinstance(first, int) else -1
@@ -58,7 +58,7 @@ class Wanted:
             elif isinstance(item, str) and item in kwargs:
                 place = item
             else:
-                place = self._by_signature(item, args, kwargs)
+                place = self._find_by_signature(item, args, kwargs)
             value = args[place] if isinstance(place, int) else kwargs[place]
             found.append((place, value))
         if len({place for place, _ in found}) != len(found):
@@ -71,7 +71,9 @@ class Wanted:
         """The name of an argument in messages."""
         return f"argument {place}" if isinstance(place, int) else f"the argument {place!r}"
 
-    def _by_signature(self, item: int | str, args: list[Any], kwargs: dict[str, Any]) -> int | str:
+    def _find_by_signature(
+        self, item: int | str, args: list[Any], kwargs: dict[str, Any]
+    ) -> int | str:
         """Looks up a name among positions, and a position among names and defaults."""
         try:
             parameters = list(inspect.signature(self.function).parameters.values())
@@ -86,14 +88,14 @@ class Wanted:
                     return k
             match = next((p for p in parameters if p.name == item), None)
         if match is None or match.kind in (match.VAR_POSITIONAL, match.VAR_KEYWORD):
-            raise self._missing(item, args, kwargs, [p.name for p in parameters])
+            raise self._make_missing_error(item, args, kwargs, [p.name for p in parameters])
         if match.name not in kwargs:
             if match.default is match.empty or isinstance(item, int):
-                raise self._missing(item, args, kwargs, [p.name for p in parameters])
+                raise self._make_missing_error(item, args, kwargs, [p.name for p in parameters])
             kwargs[match.name] = match.default
         return match.name
 
-    def _missing(
+    def _make_missing_error(
         self, item: int | str, args: list[Any], kwargs: dict[str, Any], names: list[str]
     ) -> Exception:
         given = f"{len(args)} positional argument{'' if len(args) == 1 else 's'}"
@@ -102,17 +104,17 @@ class Wanted:
         known = f"; its parameters are ({', '.join(names)})" if names else ""
         return ArgumentError(
             f"{self.op}: argnums names argument {item!r}, but"
-            f" {name_of(self.function)} was called with {given}{known}; pass that argument or"
-            " change argnums"
+            f" {get_function_name(self.function)} was called with {given}{known}; pass that"
+            " argument or change argnums"
         )
 
 
-def name_of(function: Any) -> str:
+def get_function_name(function: Any) -> str:
     """The name of a function in messages."""
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
-def _checked(op: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
+def _check_argnums(op: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
     single = not isinstance(argnums, tuple | list)
     items = (argnums,) if single else tuple(argnums)
     if not items:
@@ -120,12 +122,12 @@ def _checked(op: str, argnums: Any) -> tuple[tuple[int | str, ...], bool]:
     for item in items:
         if isinstance(item, str):
             continue
-        if isinstance(item, bool) or not _counts(item):
-            raise _no_argnums(op, argnums, item)
+        if isinstance(item, bool) or not _is_integer(item):
+            raise _make_argnums_error(op, argnums, item)
     return tuple(i if isinstance(i, str) else i.__index__() for i in items), single
 
 
-def _counts(item: Any) -> bool:
+def _is_integer(item: Any) -> bool:
     """Whether a value is an integer: arrays have `__index__`, which most refuse."""
     try:
         index(item)
@@ -134,7 +136,7 @@ def _counts(item: Any) -> bool:
     return True
 
 
-def _no_argnums(op: str, argnums: Any, item: Any) -> Exception:
+def _make_argnums_error(op: str, argnums: Any, item: Any) -> Exception:
     what, further = f"{argnums!r}", ""
     if isinstance(argnums, Tensor | np.ndarray):
         kind = "a tensor" if isinstance(argnums, Tensor) else "an array"
@@ -147,7 +149,7 @@ def _no_argnums(op: str, argnums: Any, item: Any) -> Exception:
     )
 
 
-def _no_function(op: str, given: Any) -> Exception:
+def _make_function_error(op: str, given: Any) -> Exception:
     tensors = isinstance(given, Tensor) or (
         isinstance(given, list | tuple)
         and any(isinstance(g, Tensor) for g in sequence_items(given))
@@ -165,9 +167,9 @@ def _no_function(op: str, given: Any) -> Exception:
     )
 
 
-def named(wrapper: Callable[..., Any], function: Any, prefix: str) -> Callable[..., Any]:
+def set_wrapper_name(wrapper: Callable[..., Any], function: Any, prefix: str) -> Callable[..., Any]:
     """Sets the name of a transformed function, and the original function for its signature."""
-    wrapper.__name__ = wrapper.__qualname__ = f"{prefix}_{name_of(function)}"
+    wrapper.__name__ = wrapper.__qualname__ = f"{prefix}_{get_function_name(function)}"
     wrapper.__doc__ = getattr(function, "__doc__", None)
     wrapper.__wrapped__ = function  # type: ignore[attr-defined]
     return wrapper

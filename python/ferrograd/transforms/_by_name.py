@@ -11,10 +11,10 @@ import numpy as np
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
-from ferrograd.transforms._argnums import Argnums, P, Wanted, named
+from ferrograd.transforms._argnums import Argnums, P, TransformSpec, set_wrapper_name
 from ferrograd.transforms._forward import hvp, make_jvp
 from ferrograd.transforms._matrix import jacobian
-from ferrograd.transforms._reverse import grad, gradient, make_vjp
+from ferrograd.transforms._reverse import grad, make_gradient, make_vjp
 
 
 def grad_named(f: Callable[P, Any], argname: str) -> Callable[P, Any]:
@@ -41,13 +41,13 @@ def multigrad_dict(f: Callable[P, Any]) -> Callable[P, Any]:
         bound.apply_defaults()
         arguments = OrderedDict(bound.arguments)
 
-        def of_dict(values: dict[str, Any]) -> Any:
+        def call_with_dict(values: dict[str, Any]) -> Any:
             bound.arguments.update(values)
             return f(*bound.args, **bound.kwargs)
 
-        return grad(of_dict)(arguments)
+        return grad(call_with_dict)(arguments)
 
-    return named(gradients, f, "multigrad_of")
+    return set_wrapper_name(gradients, f, "multigrad_of")
 
 
 def grad_and_aux(
@@ -71,7 +71,7 @@ def deriv(
         along = np.ones(np.shape(x)) if np.ndim(x) else 1.0
         return make(*args, **kwargs)(along)[1]
 
-    return named(derivative, f, "derivative_of")
+    return set_wrapper_name(derivative, f, "derivative_of")
 
 
 def holomorphic_grad(f: Callable[P, Any], argnum: int = 0) -> Callable[P, Any]:
@@ -82,7 +82,7 @@ def holomorphic_grad(f: Callable[P, Any], argnum: int = 0) -> Callable[P, Any]:
     >>> fg.holomorphic_grad(lambda z: z**2)(1 + 2j)
     (2+4j)
     """
-    return gradient(Wanted("holomorphic_grad", f, argnum, None, True))
+    return make_gradient(TransformSpec("holomorphic_grad", f, argnum, None, True))
 
 
 def hessian_tensor_product(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
@@ -110,23 +110,23 @@ def tensor_jacobian_product(f: Callable[..., Any], argnum: int = 0) -> Callable[
         if np.ndim(vector) >= np.ndim(value):
             return pull(vector)
 
-        def contracted(*args: Any, **kwargs: Any) -> Any:
+        def contract(*args: Any, **kwargs: Any) -> Any:
             return np.tensordot(vector, f(*args, **kwargs), np.ndim(vector))
 
-        return jacobian(contracted, argnum)(*args[:-1], **kwargs)
+        return jacobian(contract, argnum)(*args[:-1], **kwargs)
 
-    return named(product, f, "vector_jacobian_product_of")
+    return set_wrapper_name(product, f, "vector_jacobian_product_of")
 
 
 def make_jvp_reversemode(f: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:
     """Returns a function that gives `push`: `push(tangent)` is only the change of the result."""
     make = make_jvp(f, argnum)
 
-    def pushing(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+    def make_push(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
         push = make(*args, **kwargs)
         return lambda tangent: push(tangent)[1]
 
-    return named(pushing, f, "jvp_of")
+    return set_wrapper_name(make_push, f, "jvp_of")
 
 
 hessian_vector_product = hessian_tensor_product

@@ -15,13 +15,13 @@ from ferrograd._core import Tensor, tensor
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.pytree import flatten
-from ferrograd._tensor.sequences import listed
+from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentError, GradcheckError
-from ferrograd.transforms._argnums import name_of
+from ferrograd.transforms._argnums import get_function_name
 from ferrograd.transforms._forward import jvp
 from ferrograd.transforms._reverse import vjp
 
-STEP, ATOL, RTOL = 1e-6, 1e-6, 1e-5
+DEFAULT_EPS, DEFAULT_ATOL, DEFAULT_RTOL = 1e-6, 1e-6, 1e-5
 
 
 class CheckError(GradcheckError, AssertionError):
@@ -33,9 +33,9 @@ def check_grads(
     modes: str | Sequence[str] = ("fwd", "rev"),
     order: int = 2,
     *,
-    eps: float = STEP,
-    atol: float = ATOL,
-    rtol: float = RTOL,
+    eps: float = DEFAULT_EPS,
+    atol: float = DEFAULT_ATOL,
+    rtol: float = DEFAULT_RTOL,
 ) -> Callable[..., None]:
     """Returns a function that checks the derivatives of `f` at its arguments.
 
@@ -48,36 +48,44 @@ def check_grads(
     >>> import ferrograd as fg
     >>> fg.check_grads(np.sin, order=2)(np.array([0.5, 1.0]))
     """
-    chosen = (modes,) if isinstance(modes, str) else tuple(listed("check_grads", "modes", modes))
+    chosen = (
+        (modes,)
+        if isinstance(modes, str)
+        else tuple(convert_to_list("check_grads", "modes", modes))
+    )
     if not chosen or not all(isinstance(m, str) and m in ("fwd", "rev") for m in chosen):
-        raise _no_modes(modes, chosen)
+        raise _make_modes_error(modes, chosen)
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(f"check_grads: order is {order!r}; give 1 or more")
 
     def check(*args: Any, **kwargs: Any) -> None:
-        varied = [k for k, a in enumerate(args) if _floats(a)]
+        varied = [k for k, a in enumerate(args) if _is_float_tree(a)]
         if not varied:
-            raise _nothing()
+            raise _make_no_floats_error()
 
-        def of_floats(*values: Any) -> Any:
+        def call_with_floats(*values: Any) -> Any:
             full = list(args)
             for k, value in zip(varied, values, strict=True):
                 full[k] = value
             return f(*full, **kwargs)
 
         floats = tuple(args[k] for k in varied)
-        said = compare_with_arrays.difference(
-            lambda: vjp(of_floats, *floats)[0], lambda a, k: f(*a, **k), (args, kwargs)
+        said = compare_with_arrays.describe_difference(
+            lambda: vjp(call_with_floats, *floats)[0], lambda a, k: f(*a, **k), (args, kwargs)
         )
         if said is not None:
-            raise CheckError(f"check_grads: {name_of(f)}: {said}; {compare_with_arrays.CAUSES}")
+            raise CheckError(
+                f"check_grads: {get_function_name(f)}: {said}; {compare_with_arrays.CAUSES}"
+            )
         random = np.random.default_rng(0)
-        _Check(chosen, random, eps, atol, rtol).run(name_of(f), of_floats, floats, order)
+        _DerivativeChecker(chosen, random, eps, atol, rtol).run(
+            get_function_name(f), call_with_floats, floats, order
+        )
 
     return check
 
 
-def _no_modes(modes: Any, chosen: tuple[Any, ...]) -> Exception:
+def _make_modes_error(modes: Any, chosen: tuple[Any, ...]) -> Exception:
     """The error for unknown modes, usually arguments that were passed in the wrong place."""
     if not any(isinstance(m, str) for m in chosen):
         return ArgumentError(
@@ -88,12 +96,12 @@ def _no_modes(modes: Any, chosen: tuple[Any, ...]) -> Exception:
     return ArgumentError(f"check_grads: modes is {modes!r}; give 'fwd', 'rev' or both")
 
 
-def _nothing() -> Exception:
+def _make_no_floats_error() -> Exception:
     """The error for arguments that have no floats."""
     return ArgumentError("check_grads: no argument is made of floats; pass float arrays")
 
 
-def _floats(value: Any) -> bool:
+def _is_float_tree(value: Any) -> bool:
     leaves, _ = flatten(value)
     return bool(leaves) and all(
         type(leaf) in (float, complex)
@@ -102,7 +110,7 @@ def _floats(value: Any) -> bool:
     )
 
 
-class _Check:
+class _DerivativeChecker:
     def __init__(
         self,
         modes: tuple[str, ...],
@@ -122,9 +130,9 @@ class _Check:
         varied.
         """
         for mode in self.modes:
-            direction = self._like(args)
-            slope = self._numeric(f, args, direction)
-            weights = self._like(slope)
+            direction = self._make_random_like(args)
+            slope = self._compute_numeric(f, args, direction)
+            weights = self._make_random_like(slope)
             expected = _dot(weights, slope)
             if mode == "fwd":
                 along = direction
@@ -135,31 +143,31 @@ class _Check:
             self._compare(mode, name, expected, found)
             if order > 1:
                 label = f"{'jvp' if mode == 'fwd' else 'vjp'}_{name}"
-                derivative = self._derivative(f, mode, len(args))
+                derivative = self._make_derivative(f, mode, len(args))
                 self.run(label, derivative, (*args, *along), order - 1)
 
     @staticmethod
-    def _derivative(f: Callable[..., Any], mode: str, count: int) -> Callable[..., Any]:
+    def _make_derivative(f: Callable[..., Any], mode: str, count: int) -> Callable[..., Any]:
         if mode == "fwd":
             return lambda *values: jvp(f, values[:count], values[count:])[1]
         return lambda *values: vjp(f, *values[:count])[1](values[count])
 
-    def _like(self, value: Any) -> Any:
+    def _make_random_like(self, value: Any) -> Any:
         """Random numbers of the same structure and shapes."""
-        return _mapped(self._random, value)
+        return _map_leaves(self._draw_normal, value)
 
-    def _random(self, leaf: Any) -> Any:
+    def _draw_normal(self, leaf: Any) -> Any:
         numbers = self.random.standard_normal(np.shape(leaf))
-        if np.iscomplexobj(_plain(leaf)):
+        if np.iscomplexobj(_to_array(leaf)):
             numbers = numbers + 1j * self.random.standard_normal(np.shape(leaf))
         return numbers
 
-    def _numeric(self, f: Callable[..., Any], args: Any, direction: Any) -> Any:
+    def _compute_numeric(self, f: Callable[..., Any], args: Any, direction: Any) -> Any:
         """The change of the results in a direction by central differences, in float64."""
         with no_grad():
-            high = f(*_moved(args, direction, self.eps))
-            low = f(*_moved(args, direction, -self.eps))
-        return _mapped(lambda a, b: (_plain(a) - _plain(b)) / (2 * self.eps), high, low)
+            high = f(*_perturb(args, direction, self.eps))
+            low = f(*_perturb(args, direction, -self.eps))
+        return _map_leaves(lambda a, b: (_to_array(a) - _to_array(b)) / (2 * self.eps), high, low)
 
     def _compare(self, mode: str, name: str, expected: float, found: float) -> None:
         scale = max(abs(expected), abs(found))
@@ -174,11 +182,11 @@ class _Check:
             )
 
 
-def _plain(leaf: Any) -> Any:
+def _to_array(leaf: Any) -> Any:
     return leaf.detach().numpy() if isinstance(leaf, Tensor) else np.asarray(leaf)
 
 
-def _mapped(function: Callable[..., Any], *values: Any) -> Any:
+def _map_leaves(function: Callable[..., Any], *values: Any) -> Any:
     """Applies a function to corresponding leaves."""
     columns: list[list[Any]] = []
     tree = None
@@ -189,23 +197,25 @@ def _mapped(function: Callable[..., Any], *values: Any) -> Any:
     return tree.unflatten(function(*row) for row in zip(*columns, strict=True))
 
 
-def _moved(args: Any, direction: Any, step: float) -> Any:
+def _perturb(args: Any, direction: Any, step: float) -> Any:
     """The arguments after a step, as tensors, as a transform passes them to the function."""
-    return _mapped(lambda leaf, along: _shown(leaf, _wide(leaf) + step * along), args, direction)
+    return _map_leaves(
+        lambda leaf, along: _make_perturbed(leaf, _to_double(leaf) + step * along), args, direction
+    )
 
 
-def _shown(leaf: Any, moved: Any) -> Any:
+def _make_perturbed(leaf: Any, moved: Any) -> Any:
     """A tensor for a changed argument; for a number it is a value."""
     made = tensor(moved)
     return made if isinstance(leaf, Tensor | np.ndarray) else made[()]
 
 
-def _wide(leaf: Any) -> Any:
-    plain = np.asarray(_plain(leaf))
+def _to_double(leaf: Any) -> Any:
+    plain = np.asarray(_to_array(leaf))
     return plain.astype(np.complex128 if np.iscomplexobj(plain) else np.float64)
 
 
 def _dot(one: Any, other: Any) -> float:
     """The real part of the sum of products of two nested values."""
-    products = _mapped(lambda a, b: float(np.sum(_plain(a) * _plain(b)).real), one, other)
+    products = _map_leaves(lambda a, b: float(np.sum(_to_array(a) * _to_array(b)).real), one, other)
     return float(sum(flatten(products)[0]))

@@ -18,7 +18,7 @@ TENSOR, ARRAY = _TracedCall.TENSOR, _TracedCall.ARRAY
 SCALAR, FLOAT = _TracedCall.SCALAR, _TracedCall.FLOAT
 
 #: What to pass in place of arguments of other dtypes, by the kind of the dtype.
-_REMEDY = {
+_DTYPE_REMEDIES = {
     "i": "pass x.astype(float)",
     "u": "pass x.astype(float)",
     "b": "pass x.astype(float)",
@@ -28,7 +28,7 @@ _REMEDY = {
 }
 
 
-def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int]:
+def make_input(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int]:
     """A new tensor for an argument, and the kind of the argument.
 
     A tensor that is being recorded stays connected: the new tensor is computed from it. So outer
@@ -37,7 +37,7 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
     kind = type(value)
     if isinstance(value, Tensor):
         if value.dtype.kind not in "fc":
-            raise refused(op, where, value)
+            raise make_refusal_error(op, where, value)
         if value.requires_grad and recording:
             return value.clone(), TENSOR
         return _leaf(value), TENSOR
@@ -53,24 +53,27 @@ def enter(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor, int
     if isinstance(value, np.ndarray | np.inexact) and value.dtype.char in "efdFD":
         native = value.dtype if value.dtype.isnative else value.dtype.newbyteorder("=")
         return _leaf(value, native), ARRAY if isinstance(value, np.ndarray) else SCALAR
-    raise refused(op, where, value)
+    raise make_refusal_error(op, where, value)
 
 
-def refused(op: str, where: str, value: Any) -> Exception:
+def make_refusal_error(op: str, where: str, value: Any) -> Exception:
     dtype = getattr(value, "dtype", None)
     if isinstance(value, np.ndarray | np.generic | Tensor) and isinstance(dtype, np.dtype):
         what = "a tensor" if isinstance(value, Tensor) else "an array"
-        remedy = _REMEDY.get(dtype.kind, "pass an array of floats")
+        remedy = _DTYPE_REMEDIES.get(dtype.kind, "pass an array of floats")
         return DTypeError(
             f"{op}: {where} is {what} of dtype {dtype}, not a float that tensors have;"
-            f" {remedy}{_bound(op)}"
+            f" {remedy}{_get_binding_remedy(op)}"
         )
     if isinstance(value, bool):
         return DTypeError(
-            f"{op}: {where} is the bool {value}; pass a float or an array of floats{_bound(op)}"
+            f"{op}: {where} is the bool {value}; pass a float or an array of"
+            f" floats{_get_binding_remedy(op)}"
         )
     if isinstance(value, int):
-        return DTypeError(f"{op}: {where} is the integer {value}; pass {value}.0{_bound(op)}")
+        return DTypeError(
+            f"{op}: {where} is the integer {value}; pass {value}.0{_get_binding_remedy(op)}"
+        )
     shown = f"the string {value!r}" if isinstance(value, str) else f"a {type(value).__name__}"
     return ArgumentTypeError(
         f"{op}: {where} is {shown}, and no derivative exists with respect to it; give floats, float"
@@ -78,14 +81,14 @@ def refused(op: str, where: str, value: Any) -> Exception:
     )
 
 
-def _bound(op: str) -> str:
+def _get_binding_remedy(op: str) -> str:
     """What to do if some arguments cannot be differentiated and no argnums are given."""
     if op not in ("vjp", "jvp"):
         return ""
     return ", or bind an argument that is not differentiated: lambda x: f(x, i)"
 
 
-def array_of(found: Tensor) -> np.ndarray:
+def to_array(found: Tensor) -> np.ndarray:
     """A gradient without other references, as an array; not copied if it is in C order."""
     array = found.numpy(writable=True)
     return array if array.flags.c_contiguous else array.copy()
@@ -100,18 +103,18 @@ def conjugate(found: Tensor) -> Tensor:
     return found.conj() if found.dtype.kind == "c" else found
 
 
-def leave(kind: int, found: Tensor) -> Any:
+def convert_derivative(kind: int, found: Tensor) -> Any:
     """A derivative, converted to the kind of its argument; a recorded one stays a tensor."""
     if kind == TENSOR or found.requires_grad:
         return found
     if kind == ARRAY:
-        return array_of(found)
+        return to_array(found)
     if found.ndim:
-        return array_of(found)
+        return to_array(found)
     return found.item() if kind == FLOAT else found.numpy().copy()[()]
 
 
-def zeros(kind: int, like: Tensor) -> Any:
+def make_zero_derivative(kind: int, like: Tensor) -> Any:
     """The derivative of a result that does not depend on an argument."""
     if kind == FLOAT:
         return 0.0 if like.dtype.kind == "f" else 0j
@@ -121,7 +124,7 @@ def zeros(kind: int, like: Tensor) -> Any:
     return array if kind == ARRAY else array[()]
 
 
-def common(kinds: Sequence[int]) -> int:
+def get_common_kind(kinds: Sequence[int]) -> int:
     """The kind of the results: tensor if any argument is one, else array, else float."""
     if not kinds:
         return ARRAY
@@ -129,7 +132,7 @@ def common(kinds: Sequence[int]) -> int:
     return ARRAY if lowest == SCALAR else lowest
 
 
-def value_of(kind: int, out: Any, attached: bool) -> Any:
+def convert_value(kind: int, out: Any, attached: bool) -> Any:
     """A result of the function in the caller's kind; a number for a 0-d result."""
     if not isinstance(out, Tensor) or (attached and out.requires_grad):
         return out
@@ -140,7 +143,7 @@ def value_of(kind: int, out: Any, attached: bool) -> Any:
     return out.detach().numpy().copy()[()]
 
 
-def counts(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether a value has a boolean or integer dtype."""
     if isinstance(value, Tensor | np.ndarray | np.generic):
         return value.dtype.kind in "biu"

@@ -8,10 +8,10 @@ from typing import Any
 
 from ferrograd._core import GradientEdge, Node, Tensor, _grad
 from ferrograd.errors import FerrogradError, GradientError
-from ferrograd.transforms._argnums import name_of
+from ferrograd.transforms._argnums import get_function_name
 
 
-def leaked(
+def make_leak_error(
     op: str,
     function: Callable[..., Any],
     outputs: Sequence[Any],
@@ -22,26 +22,28 @@ def leaked(
     The part of the gradient through that argument would be missing.
     """
     node, number, leaf, line = found
-    what = _described(outputs, node, number, leaf)
+    what = _describe_tensor(outputs, node, number, leaf)
     where = "" if line is None else f" at {line},"
     how = "" if line else " (fg.record_call_sites() tells the line that made it)"
     return GradientError(
-        f"{op}: {name_of(function)} used {what}{where} in an earlier call of a transform, which has"
-        " ended, so that the derivative through it would be missing; compute it in this call, or"
-        " keep x.detach() or an array where a constant is meant; begin a workspace that is used"
-        f" again with b[:] = 0{how}; see docs/when_it_goes_wrong.md"
+        f"{op}: {get_function_name(function)} used {what}{where} in an earlier call of a transform,"
+        " which has ended, so that the derivative through it would be missing; compute it in this"
+        " call, or keep x.detach() or an array where a constant is meant; begin a workspace that is"
+        f" used again with b[:] = 0{how}; see docs/when_it_goes_wrong.md"
     )
 
 
-def _described(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> str:
+def _describe_tensor(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> str:
     if node is leaf:
         spec = leaf.output_spec(0)
         return f"an argument{'' if spec is None else f' of shape {spec[0]}'}, kept"
-    shape = _shape(outputs, node, number, leaf)
+    shape = _find_output_shape(outputs, node, number, leaf)
     return f"a tensor{'' if shape is None else f' of shape {shape}'} that {node.op_name} made"
 
 
-def _shape(outputs: Sequence[Any], node: Node, number: int, leaf: Node) -> tuple[int, ...] | None:
+def _find_output_shape(
+    outputs: Sequence[Any], node: Node, number: int, leaf: Node
+) -> tuple[int, ...] | None:
     """The shape of an output of a node, which is the shape of its gradient."""
     shapes: list[tuple[int, ...]] = []
 

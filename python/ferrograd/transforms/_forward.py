@@ -12,29 +12,41 @@ import numpy as np
 
 from ferrograd._core import Tensor, _end_transform, tensor
 from ferrograd.errors import ArgumentError
-from ferrograd.transforms._argnums import Argnums, P, Wanted, name_of, named
-from ferrograd.transforms._conversion import value_of
-from ferrograd.transforms._reverse import left, make_vjp, matched, recorded, scalar
+from ferrograd.transforms._argnums import (
+    Argnums,
+    P,
+    TransformSpec,
+    get_function_name,
+    set_wrapper_name,
+)
+from ferrograd.transforms._conversion import convert_value
+from ferrograd.transforms._reverse import (
+    check_scalar_result,
+    convert_gradients,
+    is_any_recorded,
+    make_vjp,
+    match_vectors,
+)
 from ferrograd.transforms._trace import (
     Trace,
-    outputs_of,
-    outside_inference,
+    flatten_outputs,
+    leaves_inference_mode,
+    make_quick_trace,
     pull,
-    quick,
-    quick_trace,
     trace,
-    traced,
+    trace_call,
+    trace_quickly,
 )
 
 
 class Pushforward:
     """The linear map from changes of the arguments to changes of the results."""
 
-    @outside_inference
+    @leaves_inference_mode
     def __init__(self, found: Trace) -> None:
         self.found = found
-        self.outputs, self.tree = outputs_of(found)
-        self.attached = found.attached(self.outputs)
+        self.outputs, self.tree = flatten_outputs(found)
+        self.is_attached = found.is_attached(self.outputs)
         self._recorded = [
             k for k, o in enumerate(self.outputs) if isinstance(o, Tensor) and o.requires_grad
         ]
@@ -48,45 +60,45 @@ class Pushforward:
             self._seeds,
             create=True,
         )
-        self._shared = self.attached or found.shared(self._slopes, self._seeds)
+        self._shared = self.is_attached or found.is_shared(self._slopes, self._seeds)
 
     @property
     def value(self) -> Any:
         """The result of the function."""
         return self.tree.unflatten(
-            value_of(self.found.kind, out, self.attached) for out in self.outputs
+            convert_value(self.found.kind, out, self.is_attached) for out in self.outputs
         )
 
     def push(self, tangents: list[Tensor]) -> Any:
         """The change of the results, in the structure of the results."""
-        create = self.found.keeps(self._shared or recorded(tangents))
+        create = self.found.note_recorded(self._shared or is_any_recorded(tangents))
         moved = pull(self._slopes, self._seeds, tangents, create=create, retain=True)
         changes: list[Any] = [None] * len(self.outputs)
         for k, change in zip(self._recorded, moved, strict=True):
             changes[k] = change
         kind = self.found.kind
         return self.tree.unflatten(
-            _still(kind, out) if change is None else value_of(kind, change, create)
+            _make_zero_tangent(kind, out) if change is None else convert_value(kind, change, create)
             for out, change in zip(self.outputs, changes, strict=True)
         )
 
     def __call__(self, tangents: Any) -> tuple[Any, Any]:
         """`(value, change)` for tangents in the structure of the arguments."""
-        vectors = matched(
-            self.found.wanted.op,
+        vectors = match_vectors(
+            self.found.spec.op,
             "the tangent",
             tangents,
-            self.found.structure(),
+            self.found.get_structure(),
             self.found.tensors,
             "arguments",
         )
         return self.value, self.push(vectors)
 
 
-def _still(kind: int, out: Any) -> Any:
+def _make_zero_tangent(kind: int, out: Any) -> Any:
     """The change of a result that does not depend on the arguments."""
     dtype = out.dtype if isinstance(out, Tensor) else np.float64
-    return value_of(kind, tensor(np.zeros(np.shape(out), dtype)), False)
+    return convert_value(kind, tensor(np.zeros(np.shape(out), dtype)), False)
 
 
 def jvp(
@@ -114,7 +126,7 @@ def jvp(
         )
     found = None
     if len(primals) == 1 and not has_aux and callable(f):
-        hit = quick("jvp", f, 0, tuple(primals), {})
+        hit = trace_quickly("jvp", f, 0, tuple(primals), {})
         if hit is not None:
             short = hit.push(tangents[0])
             if short is not None:
@@ -122,15 +134,15 @@ def jvp(
                 del hit
                 _end_transform(leaves)
                 return short
-            found = quick_trace(Wanted("jvp", f, (0,), None), hit)
+            found = make_quick_trace(TransformSpec("jvp", f, (0,), None), hit)
     if found is None:
-        found = trace(Wanted("jvp", f, tuple(range(len(primals))), None), primals, {})
+        found = trace(TransformSpec("jvp", f, tuple(range(len(primals))), None), primals, {})
     if has_aux:
         found.split_aux()
     pushforward = Pushforward(found)
     value, change = pushforward(tuple(tangents))
     if has_aux:
-        return value, change, found.leave_aux(pushforward.attached)
+        return value, change, found.convert_aux(pushforward.is_attached)
     return value, change
 
 
@@ -145,16 +157,16 @@ def make_jvp(
 
     With `has_aux` it gives `(push, aux)`.
     """
-    wanted = Wanted("make_jvp", f, argnums, argnum)
+    spec = TransformSpec("make_jvp", f, argnums, argnum)
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        found = trace(wanted, args, kwargs)
+        found = trace(spec, args, kwargs)
         if has_aux:
             found.split_aux()
         push = Pushforward(found)
-        return (push, found.leave_aux(push.attached)) if has_aux else push
+        return (push, found.convert_aux(push.is_attached)) if has_aux else push
 
-    return named(make, f, "jvp_of")
+    return set_wrapper_name(make, f, "jvp_of")
 
 
 def hvp(
@@ -167,7 +179,7 @@ def hvp(
     >>> fg.hvp(lambda x: np.sum(x**3))(np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([6., 0.])
     """
-    wanted = Wanted("hvp", f, argnums, argnum)
+    spec = TransformSpec("hvp", f, argnums, argnum)
 
     def product(*args: Any, **kwargs: Any) -> Any:
         if len(args) < 2 and not kwargs:
@@ -175,22 +187,22 @@ def hvp(
                 f"hvp: called with {len(args)} arguments; pass those of the function and a vector"
                 " like the differentiated ones: hvp(f)(x, v)"
             )
-        return Curvature(traced(wanted, args[:-1], kwargs))(args[-1])
+        return HessianProduct(trace_call(spec, args[:-1], kwargs))(args[-1])
 
-    product.__name__ = product.__qualname__ = f"hvp_of_{name_of(f)}"
+    product.__name__ = product.__qualname__ = f"hvp_of_{get_function_name(f)}"
     return product
 
 
-class Curvature:
+class HessianProduct:
     """The linear map of a Hessian."""
 
     def __init__(self, found: Trace) -> None:
         self._found = found
-        out = scalar(found)
+        out = check_scalar_result(found)
         self._outputs = [] if out is None or not out.requires_grad else [out]
-        self._attached = found.attached(self._outputs)
+        self._attached = found.is_attached(self._outputs)
         self._slopes = pull(self._outputs, found.tensors, None, create=True)
-        self._attached = self._attached or found.shared(self._slopes)
+        self._attached = self._attached or found.is_shared(self._slopes)
 
     def gradient(self) -> Any:
         """The first derivative."""
@@ -199,30 +211,30 @@ class Curvature:
             s if s is None or (self._attached and s.requires_grad) else s.detach().clone()
             for s in self._slopes
         ]
-        return found.tree(left(found, slopes))
+        return found.tree(convert_gradients(found, slopes))
 
     def __call__(self, vector: Any) -> Any:
         """The Hessian times a vector of the structure of the arguments."""
         found = self._found
-        vectors = matched(
-            found.wanted.op, "the vector", vector, found.structure(), found.tensors, "arguments"
+        vectors = match_vectors(
+            found.spec.op, "the vector", vector, found.get_structure(), found.tensors, "arguments"
         )
-        create = found.keeps(self._attached or recorded(vectors))
+        create = found.note_recorded(self._attached or is_any_recorded(vectors))
         moved = pull(self._slopes, found.tensors, vectors, create=create, retain=True)
-        return found.tree(left(found, moved))
+        return found.tree(convert_gradients(found, moved))
 
 
 def make_hvp(
     f: Callable[P, Any], argnums: Argnums = 0, *, argnum: Argnums | None = None
 ) -> Callable[P, Any]:
     """Returns a function that gives `(product, gradient)`; `product(v)` is the Hessian times v."""
-    wanted = Wanted("make_hvp", f, argnums, argnum)
+    spec = TransformSpec("make_hvp", f, argnums, argnum)
 
-    def make(*args: Any, **kwargs: Any) -> tuple[Curvature, Any]:
-        product = Curvature(traced(wanted, args, kwargs))
+    def make(*args: Any, **kwargs: Any) -> tuple[HessianProduct, Any]:
+        product = HessianProduct(trace_call(spec, args, kwargs))
         return product, product.gradient()
 
-    return named(make, f, "hvp_of")
+    return set_wrapper_name(make, f, "hvp_of")
 
 
 def _half_square(x: Any) -> Any:
@@ -236,7 +248,7 @@ def make_ggnvp(
 
     The matrix is JᵀHJ with the Jacobian J of `f` and the Hessian H of the scalar `g`.
     """
-    wanted = Wanted("make_ggnvp", f, f_argnum, None)
+    spec = TransformSpec("make_ggnvp", f, f_argnum, None)
     curvature = hvp(g)
 
     def make(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
@@ -244,4 +256,4 @@ def make_ggnvp(
         push = make_jvp(f, f_argnum)(*args, **kwargs)
         return lambda vector: pull_back(curvature(value, push(vector)[1]))
 
-    return named(make, wanted.function, "ggnvp_of")
+    return set_wrapper_name(make, spec.function, "ggnvp_of")

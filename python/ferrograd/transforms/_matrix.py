@@ -22,21 +22,21 @@ from ferrograd._core import (
     concatenate,
     tensor,
 )
-from ferrograd.transforms._argnums import Argnums, P, Wanted, named
-from ferrograd.transforms._conversion import FLOAT, SCALAR, TENSOR, array_of, conjugate
+from ferrograd.transforms._argnums import Argnums, P, TransformSpec, set_wrapper_name
+from ferrograd.transforms._conversion import FLOAT, SCALAR, TENSOR, conjugate, to_array
 from ferrograd.transforms._trace import (
     Trace,
     check_holomorphic,
-    outputs_of,
-    outside_inference,
+    flatten_outputs,
+    leaves_inference_mode,
     pull,
-    traced,
+    trace_call,
 )
 
 #: Larger blocks are computed in a loop in compiled functions: a trace keeps several copies.
-_LARGEST = 1 << 18
+_MAX_BLOCK_SIZE = 1 << 18
 #: The most rows or columns in one pass.
-_FEW_ROWS = 64
+_MAX_PASS_ROWS = 64
 
 
 def jacobian(
@@ -60,7 +60,11 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
     """
-    return _matrix(Wanted("jacobian", f, argnums, argnum, holomorphic), has_aux, _first)
+    return _make_matrix_transform(
+        TransformSpec("jacobian", f, argnums, argnum, holomorphic),
+        has_aux,
+        _compute_first_derivatives,
+    )
 
 
 def hessian(
@@ -80,58 +84,68 @@ def hessian(
     array([[4., 2.],
            [2., 0.]])
     """
-    return _matrix(Wanted("hessian", f, argnums, argnum), has_aux, _second)
+    return _make_matrix_transform(
+        TransformSpec("hessian", f, argnums, argnum), has_aux, _compute_second_derivatives
+    )
 
 
-def _matrix(
-    wanted: Wanted,
+def _make_matrix_transform(
+    spec: TransformSpec,
     has_aux: bool,
     derivatives: Callable[[Trace, Any, bool], list[Any]],
 ) -> Callable[..., Any]:
     """Returns a function that applies `derivatives(found, out, attached)` to every result."""
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        found = traced(wanted, args, kwargs)
+        found = trace_call(spec, args, kwargs)
         if has_aux:
             found.split_aux()
-        outputs, tree = outputs_of(found)
+        outputs, tree = flatten_outputs(found)
         for out in outputs:
             complex_result = isinstance(out, Tensor) and out.dtype.kind == "c"
-            if wanted.holomorphic or (
+            if spec.holomorphic or (
                 complex_result and any(x.dtype.kind == "c" for x in found.tensors)
             ):
                 check_holomorphic(found, out)
-        attached = found.attached(outputs)
+        attached = found.is_attached(outputs)
         result = tree.unflatten(found.tree(derivatives(found, out, attached)) for out in outputs)
-        return (result, found.leave_aux(attached)) if has_aux else result
+        return (result, found.convert_aux(attached)) if has_aux else result
 
-    return named(matrix, wanted.function, f"{wanted.op}_of")
+    return set_wrapper_name(matrix, spec.function, f"{spec.op}_of")
 
 
-def _first(found: Trace, out: Any, attached: bool) -> list[Any]:
+def _compute_first_derivatives(found: Trace, out: Any, attached: bool) -> list[Any]:
     """For each input, the derivatives of one result with respect to it."""
-    return _finished(found, out, _blocks(found, out, attached))
+    return _convert_blocks(found, out, _compute_output_blocks(found, out, attached))
 
 
-def _second(found: Trace, out: Any, attached: bool) -> list[Any]:
+def _compute_second_derivatives(found: Trace, out: Any, attached: bool) -> list[Any]:
     """For each input, the derivatives with respect to all inputs of the first derivative by it."""
     rows = []
-    for x, block in zip(found.tensors, blocks(out, found.tensors, True), strict=True):
+    for x, block in zip(
+        found.tensors, compute_jacobian_blocks(out, found.tensors, True), strict=True
+    ):
         first: Any = block
         if first is None:
             shape = tuple(np.shape(out)) + tuple(x.shape)
             first = np.zeros(shape, x.dtype)
-        second = blocks(first, found.tensors, attached or found.shared((first,)))
-        rows.append(found.tree(_finished(found, first, second)))
+        second = compute_jacobian_blocks(
+            first, found.tensors, attached or found.is_shared((first,))
+        )
+        rows.append(found.tree(_convert_blocks(found, first, second)))
     return rows
 
 
-def _blocks(found: Trace, out: Any, attached: bool) -> Sequence[Tensor | None]:
-    return found.derived((out,), attached, lambda create: blocks(out, found.tensors, create))
+def _compute_output_blocks(found: Trace, out: Any, attached: bool) -> Sequence[Tensor | None]:
+    return found.compute_derivatives(
+        (out,), attached, lambda create: compute_jacobian_blocks(out, found.tensors, create)
+    )
 
 
-@outside_inference
-def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
+@leaves_inference_mode
+def compute_jacobian_blocks(
+    out: Any, inputs: Sequence[Tensor], attached: bool
+) -> Sequence[Tensor | None]:
     """The derivatives of one result by each input, None for inputs on which it does not depend.
 
     The derivatives of an attached result are recorded, because an outer transform may use them.
@@ -140,18 +154,18 @@ def blocks(out: Any, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tenso
         return [None] * len(inputs)
     if out.dtype.kind != "c" or all(x.dtype.kind == "c" for x in inputs):
         if _is_tall(out, inputs):
-            return _columns(out, inputs, attached)
-        made = _rows(out, inputs, attached)
+            return _compute_columns(out, inputs, attached)
+        made = _compute_rows(out, inputs, attached)
         return [block if block is None else conjugate(block) for block in made]
     # A complex function of real numbers: the derivatives of both parts.
-    real, imag = (blocks(part, inputs, attached) for part in (out.real, out.imag))
+    real, imag = (compute_jacobian_blocks(part, inputs, attached) for part in (out.real, out.imag))
     return [
         a if b is None else b * 1j if a is None else a + b * 1j
         for a, b in zip(real, imag, strict=True)
     ]
 
 
-def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
+def _compute_rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
     """The gradients of every element of a result.
 
     A trace keeps the results of all its steps until it ends. So in a long trace the passes are one
@@ -159,27 +173,27 @@ def _rows(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Ten
     """
     if not attached and _is_recording_program():
         size, rows = out.numel() * max(x.numel() for x in inputs), _rows_of_pass(out, inputs)
-        if size > _LARGEST and rows < out.numel() and not _calls_back([out], inputs):
-            return _loop(out, inputs, rows)
+        if size > _MAX_BLOCK_SIZE and rows < out.numel() and not _calls_back([out], inputs):
+            return _compute_rows_in_loop(out, inputs, rows)
     made: Sequence[Tensor | None] = _jacobian(out, inputs, attached)
     return made
 
 
-def _loop(out: Tensor, inputs: Sequence[Tensor], rows: int) -> Sequence[Tensor]:
+def _compute_rows_in_loop(out: Tensor, inputs: Sequence[Tensor], rows: int) -> Sequence[Tensor]:
     """The same as a loop with a fixed number of rows in each iteration; the rest follows."""
     count = out.numel()
     steps, rest = divmod(count, rows)
     places, own = asarray(np.arange(count)), asarray(np.arange(rows)[:, np.newaxis])
 
-    def some(first: Any, own: Tensor) -> Any:
+    def compute_some_rows(first: Any, own: Tensor) -> Any:
         seeds = (places == own + first).astype(out.dtype).reshape((-1, *out.shape))
         return tuple(_grad_rows([out], inputs, [seeds], (True, False), (True, True)))
 
     scan = import_module("ferrograd._compile.loops").scan
-    _, parts = scan(lambda none, k: (none, some(k * rows, own)), 0.0, np.arange(steps))
+    _, parts = scan(lambda none, k: (none, compute_some_rows(k * rows, own)), 0.0, np.arange(steps))
     parts = [part.reshape((-1, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
     if rest:
-        last = some(steps * rows, own[:rest])
+        last = compute_some_rows(steps * rows, own[:rest])
         parts = [concatenate(both) for both in zip(parts, last, strict=True)]
     return [part.reshape((*out.shape, *x.shape)) for part, x in zip(parts, inputs, strict=True)]
 
@@ -188,46 +202,50 @@ def _is_tall(out: Tensor, inputs: Sequence[Tensor]) -> bool:
     """Whether to compute columns: there are fewer columns than rows, and no hooks need rows."""
     rows = out.numel()
     return (
-        rows > _FEW_ROWS
+        rows > _MAX_PASS_ROWS
         and rows > sum(x.numel() for x in inputs)
         and all(x.dtype.kind == out.dtype.kind for x in inputs)
         and not _calls_back([out], inputs)
     )
 
 
-def _columns(out: Tensor, inputs: Sequence[Tensor], attached: bool) -> Sequence[Tensor | None]:
+def _compute_columns(
+    out: Tensor, inputs: Sequence[Tensor], attached: bool
+) -> Sequence[Tensor | None]:
     """The same as `blocks`, from the derivative of a pull, which is linear in its weights."""
     weights = tensor(np.zeros(out.shape, out.dtype), requires_grad=True)
     slopes = pull([out], inputs, [weights], create=True)
-    return [_turned(slope, weights, attached) for slope in slopes]
+    return [_differentiate_by_weights(slope, weights, attached) for slope in slopes]
 
 
-def _turned(slope: Tensor | None, weights: Tensor, attached: bool) -> Tensor | None:
+def _differentiate_by_weights(
+    slope: Tensor | None, weights: Tensor, attached: bool
+) -> Tensor | None:
     """The derivatives of a pulled gradient by its weights; the axes of the weights come first."""
     if slope is None or not slope.requires_grad:
         return None
-    (made,) = _rows(slope, [weights], attached)
+    (made,) = _compute_rows(slope, [weights], attached)
     if made is None:
         return None
     order = (*range(slope.ndim, made.ndim), *range(slope.ndim))
     return made.permute(order).contiguous()
 
 
-def _finished(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any]:
+def _convert_blocks(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any]:
     return [
-        _block(kind, out, x, block)
+        _convert_block(kind, out, x, block)
         for kind, x, block in zip(found.kinds, found.tensors, made, strict=True)
     ]
 
 
-def _block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
+def _convert_block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
     """A block in the kind of its argument; a number if neither result nor argument has axes."""
     if block is not None and (kind == TENSOR or block.requires_grad):
         return block
     if block is None:
         array = np.zeros(tuple(np.shape(out)) + tuple(x.shape), x.dtype)
     else:
-        array = array_of(block)
+        array = to_array(block)
     if kind == TENSOR:
         return tensor(array)
     if array.ndim == 0 and kind in (FLOAT, SCALAR):
@@ -235,4 +253,4 @@ def _block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
     return array
 
 
-__all__ = ["blocks", "hessian", "jacobian"]
+__all__ = ["compute_jacobian_blocks", "hessian", "jacobian"]

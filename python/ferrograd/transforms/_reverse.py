@@ -20,23 +20,35 @@ from ferrograd.errors import (
     InPlaceError,
     ShapeError,
 )
-from ferrograd.transforms._argnums import Argnums, P, R, Wanted, name_of, named
-from ferrograd.transforms._conversion import conjugate, leave, value_of, zeros
+from ferrograd.transforms._argnums import (
+    Argnums,
+    P,
+    R,
+    TransformSpec,
+    get_function_name,
+    set_wrapper_name,
+)
+from ferrograd.transforms._conversion import (
+    conjugate,
+    convert_derivative,
+    convert_value,
+    make_zero_derivative,
+)
 from ferrograd.transforms._trace import (
     GRAD,
     Trace,
     check_holomorphic,
     check_output,
-    described,
-    leave_tree,
-    mode,
-    no_value,
-    outputs_of,
+    convert_result,
+    describe_value,
+    flatten_outputs,
+    get_mode,
+    make_no_value_error,
+    make_quick_trace,
     pull,
-    quick_trace,
-    reveal,
+    raise_clear_error,
     trace,
-    traced,
+    trace_call,
 )
 
 
@@ -65,12 +77,12 @@ def grad(
     >>> fg.grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    return gradient(Wanted("grad", f, argnums, argnum, holomorphic), has_aux)
+    return make_gradient(TransformSpec("grad", f, argnums, argnum, holomorphic), has_aux)
 
 
-def gradient(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
+def make_gradient(spec: TransformSpec, has_aux: bool = False) -> Callable[..., Any]:
     """`grad`, with the name of the calling transform for messages."""
-    return _derived(wanted, has_aux, False, "grad_of")
+    return _make_gradient_transform(spec, has_aux, False, "grad_of")
 
 
 def value_and_grad(
@@ -89,27 +101,31 @@ def value_and_grad(
     >>> fg.value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    return valued(Wanted("value_and_grad", f, argnums, argnum, holomorphic), has_aux)
+    return make_value_and_grad(
+        TransformSpec("value_and_grad", f, argnums, argnum, holomorphic), has_aux
+    )
 
 
-def valued(wanted: Wanted, has_aux: bool = False) -> Callable[..., Any]:
+def make_value_and_grad(spec: TransformSpec, has_aux: bool = False) -> Callable[..., Any]:
     """`value_and_grad`, with the name of the calling transform for messages."""
-    return _derived(wanted, has_aux, True, "value_and_grad_of")
+    return _make_gradient_transform(spec, has_aux, True, "value_and_grad_of")
 
 
-def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callable[..., Any]:
+def _make_gradient_transform(
+    spec: TransformSpec, has_aux: bool, valued: bool, prefix: str
+) -> Callable[..., Any]:
     """Returns the function that computes the gradient, optionally with the value."""
-    op, function, position = wanted.op, wanted.function, wanted.position
-    short = None if has_aux or wanted.holomorphic else valued
+    op, function, position = spec.op, spec.function, spec.position
+    short = None if has_aux or spec.holomorphic else valued
 
     def derived(*args: Any, **kwargs: Any) -> Any:
         try:
             hit = _traced_call(function, position, args, kwargs, short)
         except (ValueError, InPlaceError) as error:
-            reveal(op, function, error)
+            raise_clear_error(op, function, error)
             raise
         if hit is None:
-            found = trace(wanted, args, kwargs)
+            found = trace(spec, args, kwargs)
         elif type(hit) is not _TracedCall:
             return hit
         elif hit.error is not None:
@@ -118,64 +134,66 @@ def _derived(wanted: Wanted, has_aux: bool, valued: bool, prefix: str) -> Callab
             finally:
                 del hit  # It would keep the frame that keeps it.
         else:
-            found = quick_trace(wanted, hit)
+            found = make_quick_trace(spec, hit)
         if has_aux:
             found.split_aux()
-        attached, slope = _gradient(found)
-        aux = found.leave_aux(attached) if has_aux else None
+        attached, slope = _compute_gradient(found)
+        aux = found.convert_aux(attached) if has_aux else None
         if not valued:
             return (slope, aux) if has_aux else slope
-        value = value_of(found.kind, found.result, attached)
+        value = convert_value(found.kind, found.result, attached)
         return ((value, aux), slope) if has_aux else (value, slope)
 
-    return named(derived, function, prefix)
+    return set_wrapper_name(derived, function, prefix)
 
 
-def _gradient(found: Trace) -> tuple[bool, Any]:
+def _compute_gradient(found: Trace) -> tuple[bool, Any]:
     """Whether results stay in a graph, and the gradient of a scalar result."""
     out = found.result
     if type(out) is not Tensor or out.ndim:
-        out = scalar(found)
+        out = check_scalar_result(found)
     elif not out.requires_grad:
-        check_output(found.wanted, out)
-    if type(out) is Tensor and (found.wanted.holomorphic or out.dtype.kind == "c"):
+        check_output(found.spec, out)
+    if type(out) is Tensor and (found.spec.holomorphic or out.dtype.kind == "c"):
         check_holomorphic(found, out)
     if out is None or not out.requires_grad:
-        return False, found.tree(list(map(zeros, found.kinds, found.tensors)))
-    attached = found.attached((out,))
+        return False, found.tree(list(map(make_zero_derivative, found.kinds, found.tensors)))
+    attached = found.is_attached((out,))
     seed = ones_like(out) if out.dtype.kind == "c" else None
-    slopes = found.derived(
+    slopes = found.compute_derivatives(
         (out,), attached, lambda create: _grad(out, found.tensors, seed, None, create, True)
     )
-    return attached, found.tree(left(found, slopes))
+    return attached, found.tree(convert_gradients(found, slopes))
 
 
-def left(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
+def convert_gradients(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
     """Converts gradients to the kinds of the arguments; a missing gradient becomes zeros."""
     return [
-        zeros(kind, x) if slope is None else leave(kind, conjugate(slope))
+        make_zero_derivative(kind, x)
+        if slope is None
+        else convert_derivative(kind, conjugate(slope))
         for kind, x, slope in zip(found.kinds, found.tensors, slopes, strict=True)
     ]
 
 
-def scalar(found: Trace) -> Tensor | None:
+def check_scalar_result(found: Trace) -> Tensor | None:
     """The number that a function returned; None if it is a constant."""
-    out, wanted = found.result, found.wanted
+    out, spec = found.result, found.spec
     if out is None:
-        raise no_value(wanted)
+        raise make_no_value_error(spec)
     if isinstance(out, tuple | list | dict):
         raise ArgumentError(
-            f"{wanted.op}: {name_of(wanted.function)} returned {described(out)}, not one number;"
-            " return a scalar, put the rest into aux (return value, aux with has_aux=True), or use"
-            " jacobian"
+            f"{spec.op}: {get_function_name(spec.function)} returned {describe_value(out)}, not one"
+            " number; return a scalar, put the rest into aux (return value, aux with has_aux=True),"
+            " or use jacobian"
         )
-    check_output(wanted, out)
+    check_output(spec, out)
     size = int(np.size(out)) if not isinstance(out, Tensor) else out.numel()
     if size != 1:
         raise ShapeError(
-            f"{wanted.op}: {name_of(wanted.function)} returned {described(out)}, not one number;"
-            " use jacobian for all derivatives, elementwise_grad for one per element, vjp for a"
-            " weighted sum, or reduce it with sum()"
+            f"{spec.op}: {get_function_name(spec.function)} returned {describe_value(out)}, not one"
+            " number; use jacobian for all derivatives, elementwise_grad for one per element, vjp"
+            " for a weighted sum, or reduce it with sum()"
         )
     if isinstance(out, Tensor):
         return out
@@ -198,22 +216,22 @@ def elementwise_grad(
     >>> fg.elementwise_grad(np.square)(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-    wanted = Wanted("elementwise_grad", f, argnums, argnum)
+    spec = TransformSpec("elementwise_grad", f, argnums, argnum)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        found = traced(wanted, args, kwargs)
+        found = trace_call(spec, args, kwargs)
         if has_aux:
             found.split_aux()
-        outputs, _ = outputs_of(found)
-        attached = found.attached(outputs)
+        outputs, _ = flatten_outputs(found)
+        attached = found.is_attached(outputs)
         seeds = [np.ones(o.shape) if isinstance(o, Tensor) else None for o in outputs]
-        slopes = found.derived(
+        slopes = found.compute_derivatives(
             outputs, attached, lambda create: pull(outputs, found.tensors, seeds, create=create)
         )
-        slope = found.tree(left(found, slopes))
-        return (slope, found.leave_aux(attached)) if has_aux else slope
+        slope = found.tree(convert_gradients(found, slopes))
+        return (slope, found.convert_aux(attached)) if has_aux else slope
 
-    return named(gradient, f, "elementwise_grad_of")
+    return set_wrapper_name(gradient, f, "elementwise_grad_of")
 
 
 class Pullback:
@@ -221,39 +239,39 @@ class Pullback:
 
     def __init__(self, found: Trace, constants: bool = False) -> None:
         self._found = found
-        self._outputs, self.tree = outputs_of(found, constants)
-        self.attached = found.attached(self._outputs)
+        self._outputs, self.tree = flatten_outputs(found, constants)
+        self.is_attached = found.is_attached(self._outputs)
 
     def __repr__(self) -> str:
-        return f"<pullback of {name_of(self._found.wanted.function)}>"
+        return f"<pullback of {get_function_name(self._found.spec.function)}>"
 
     @property
     def value(self) -> Any:
         """The result of the function."""
-        return leave_tree(self._found.result, self._found.kind, self.attached)
+        return convert_result(self._found.result, self._found.kind, self.is_attached)
 
     def __call__(self, cotangents: Any) -> Any:
         """The derivatives for weights in the structure of the results."""
         found = self._found
-        seeds = matched(
-            found.wanted.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
+        seeds = match_vectors(
+            found.spec.op, "the cotangent", cotangents, self.tree, self._outputs, "results"
         )
         seeds = list(map(conjugate, seeds))
-        create = found.keeps(self.attached or recorded(seeds))
-        slopes = found.derived(
+        create = found.note_recorded(self.is_attached or is_any_recorded(seeds))
+        slopes = found.compute_derivatives(
             self._outputs,
             create,
             lambda create: pull(self._outputs, found.tensors, seeds, create=create, retain=True),
         )
-        return found.tree(left(found, slopes))
+        return found.tree(convert_gradients(found, slopes))
 
 
-def recorded(vectors: Sequence[Tensor]) -> bool:
+def is_any_recorded(vectors: Sequence[Tensor]) -> bool:
     """Whether these vectors have a history, so that the pull must be differentiable by them."""
-    return bool(mode() & GRAD) and any(v.requires_grad for v in vectors)
+    return bool(get_mode() & GRAD) and any(v.requires_grad for v in vectors)
 
 
-def matched(
+def match_vectors(
     op: str, what: str, given: Any, tree: Tree, like: list[Any], whose: str
 ) -> list[Tensor]:
     """Vectors in the structure of `tree`, as tensors of the shapes and dtypes of `like`."""
@@ -275,7 +293,7 @@ def matched(
         if isinstance(leaf, Tensor):
             vector = leaf if leaf.dtype == dtype else leaf.astype(dtype)
         else:
-            vector = _vector(op, f"{what}{path}", leaf, dtype)
+            vector = _to_vector(op, f"{what}{path}", leaf, dtype)
         shape = tuple(np.shape(x))
         if tuple(vector.shape) != shape:
             raise ShapeError(
@@ -286,12 +304,12 @@ def matched(
     return vectors
 
 
-def _vector(op: str, what: str, leaf: Any, dtype: Any) -> Tensor:
+def _to_vector(op: str, what: str, leaf: Any, dtype: Any) -> Tensor:
     try:
         return tensor(leaf, dtype=dtype)
     except (ArgumentTypeError, DTypeError):
         raise ArgumentTypeError(
-            f"{op}: {what} is {described(leaf)}; give floats or an array of floats"
+            f"{op}: {what} is {describe_value(leaf)}; give floats or an array of floats"
         ) from None
 
 
@@ -309,12 +327,12 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[An
     """
     if not primals:
         raise ArgumentError("vjp: there are no primals; call vjp(f, x, ...)")
-    found = trace(Wanted("vjp", f, tuple(range(len(primals))), None), primals, {})
+    found = trace(TransformSpec("vjp", f, tuple(range(len(primals))), None), primals, {})
     if has_aux:
         found.split_aux()
     pullback = Pullback(found)
     if has_aux:
-        return pullback.value, pullback, found.leave_aux(pullback.attached)
+        return pullback.value, pullback, found.convert_aux(pullback.is_attached)
     return pullback.value, pullback
 
 
@@ -330,33 +348,35 @@ def make_vjp(
     Boolean and integer results are constants; their part of the cotangent is ignored. With
     `has_aux`, `(pull, value, aux)`.
     """
-    return pulling(Wanted("make_vjp", f, argnums, argnum), has_aux, constants=True)
+    return make_pullback(TransformSpec("make_vjp", f, argnums, argnum), has_aux, constants=True)
 
 
-def pulling(wanted: Wanted, has_aux: bool = False, constants: bool = False) -> Callable[..., Any]:
+def make_pullback(
+    spec: TransformSpec, has_aux: bool = False, constants: bool = False
+) -> Callable[..., Any]:
     """`make_vjp`, with the name of the calling transform for messages."""
 
     def pull_and_value(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        found = trace(wanted, args, kwargs)
+        found = trace(spec, args, kwargs)
         if has_aux:
             found.split_aux()
         pullback = Pullback(found, constants)
         if has_aux:
-            return pullback, pullback.value, found.leave_aux(pullback.attached)
+            return pullback, pullback.value, found.convert_aux(pullback.is_attached)
         return pullback, pullback.value
 
-    return named(pull_and_value, wanted.function, "vjp_of")
+    return set_wrapper_name(pull_and_value, spec.function, "vjp_of")
 
 
 __all__ = [
     "Pullback",
     "elementwise_grad",
     "grad",
-    "gradient",
+    "make_gradient",
+    "make_pullback",
+    "make_value_and_grad",
     "make_vjp",
-    "matched",
-    "pulling",
+    "match_vectors",
     "value_and_grad",
-    "valued",
     "vjp",
 ]

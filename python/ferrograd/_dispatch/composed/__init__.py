@@ -2,11 +2,11 @@
 
 from ferrograd._dispatch.composed import (
     calculus as calculus,
-    in_place as writing,
-    linear_algebra as linear,
+    in_place as in_place,
+    linear_algebra as linear_algebra,
     moments as moments,
-    non_differentiable as plain,
+    non_differentiable as non_differentiable,
     polynomials as polynomials,
-    rearrangement as rearranging,
+    rearrangement as rearrangement,
     statistics as statistics,
 )

@@ -9,19 +9,23 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, is_grad_enabled
-from ferrograd._dispatch.composed.registration import composes, same_kind, values
+from ferrograd._dispatch.composed.registration import (
+    check_same_kind,
+    get_values,
+    register_composition,
+)
 from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentError, DTypeError, GraphCutError, ShapeError
 
 #: These convert arrays as an assignment does: an imaginary part is lost with a warning.
-_CONVERTING = ("put", "put_along_axis", "fill_diagonal")
+_UNSAFE_CASTING_FUNCTIONS = ("put", "put_along_axis", "fill_diagonal")
 
 
-def _target(name: str, target: Any, *sources: Any) -> bool:
+def _check_target(name: str, target: Any, *sources: Any) -> bool:
     """Whether the target is a tensor; refuses an array that cannot take a recorded value."""
-    if isinstance(target, Tensor | np.ndarray) and name not in _CONVERTING:
+    if isinstance(target, Tensor | np.ndarray) and name not in _UNSAFE_CASTING_FUNCTIONS:
         for source in sources:
-            same_kind(name, source, target.dtype)
+            check_same_kind(name, source, target.dtype)
     if isinstance(target, Tensor):
         return True
     if is_grad_enabled() and any(isinstance(s, Tensor) and s.requires_grad for s in sources):
@@ -33,7 +37,7 @@ def _target(name: str, target: Any, *sources: Any) -> bool:
     return False
 
 
-def _of_target(name: str, target: Any, source: Any) -> Any:
+def _convert_to_target(name: str, target: Any, source: Any) -> Any:
     """Numbers and lists in the target's dtype; values that do not fit raise, as in NumPy.
 
     Arrays, tensors, and lists of tensors are returned unchanged.
@@ -51,7 +55,7 @@ def _of_target(name: str, target: Any, source: Any) -> Any:
         ) from error
 
 
-@composes("copyto")
+@register_composition("copyto")
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Writes the source to the target where the mask is true."""
     if casting != "unsafe" and isinstance(dst, Tensor) and not isinstance(src, bool | int):
@@ -64,45 +68,45 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if isinstance(src, np.generic):
         src = np.asarray(src)
     converts = casting == "unsafe"
-    if not (_target("put", dst, src) if converts else _target("copyto", dst, src)):
-        np.copyto(dst, values(src), casting, values(where))
+    if not (_check_target("put", dst, src) if converts else _check_target("copyto", dst, src)):
+        np.copyto(dst, get_values(src), casting, get_values(where))
     elif where is True:
         dst[...] = src
     else:
-        dst[...] = _core.where(asarray(where), _real_for(dst, src), dst)
+        dst[...] = _core.where(asarray(where), _drop_imaginary_part(dst, src), dst)
 
 
-@composes("putmask")
+@register_composition("putmask")
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """Writes values, repeated as necessary, where the mask is true."""
-    values = _of_target("putmask", a, values)
-    if not _target("putmask", a, values):
-        np.putmask(a, _plain(mask), _plain(values))
+    values = _convert_to_target("putmask", a, values)
+    if not _check_target("putmask", a, values):
+        np.putmask(a, _to_array(mask), _to_array(values))
         return
-    flat, chosen = asarray(values).reshape(-1), _mask("putmask", a, mask)
+    flat, chosen = asarray(values).reshape(-1), _convert_mask("putmask", a, mask)
     if len(flat):
         turns = flat if len(flat) == 1 else flat[np.arange(a.numel()) % len(flat)].reshape(a.shape)
-        a[...] = _core.where(chosen, _real_for(a, turns), a)
+        a[...] = _core.where(chosen, _drop_imaginary_part(a, turns), a)
 
 
-@composes("place")
+@register_composition("place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Writes values, one after the other, where the mask is true."""
-    vals = _of_target("place", arr, vals)
-    if not _target("place", arr, vals):
-        np.place(arr, _plain(mask), _plain(vals))
+    vals = _convert_to_target("place", arr, vals)
+    if not _check_target("place", arr, vals):
+        np.place(arr, _to_array(mask), _to_array(vals))
         return
-    flat, chosen = asarray(vals).reshape(-1), _mask("place", arr, mask)
+    flat, chosen = asarray(vals).reshape(-1), _convert_mask("place", arr, mask)
     if len(flat):
         # Values for positions where the mask is false are not written.
         number = _core.cumsum(chosen.reshape(-1)) - 1
         turns = flat if len(flat) == 1 else flat[number % len(flat)].reshape(arr.shape)
-        arr[...] = _core.where(chosen, _real_for(arr, turns), arr)
+        arr[...] = _core.where(chosen, _drop_imaginary_part(arr, turns), arr)
     elif _core.any(chosen):
         raise ArgumentError("numpy.place: there are places and no values; give at least one value")
 
 
-def _mask(name: str, target: Tensor, mask: Any) -> Tensor:
+def _convert_mask(name: str, target: Tensor, mask: Any) -> Tensor:
     """A mask with the shape of the target: NumPy only compares the numbers of elements."""
     made: Tensor = asarray(mask)
     if made.numel() != target.numel():
@@ -113,14 +117,14 @@ def _mask(name: str, target: Tensor, mask: Any) -> Tensor:
     return (made if made.dtype == np.bool_ else made != 0).reshape(target.shape)
 
 
-@composes("put")
+@register_composition("put")
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Writes values, one after the other, to positions of the flattened array."""
-    places = np.arange(math.prod(np.shape(a))).take(np.ravel(_plain(ind)), mode=mode)
-    _write("put", a, places, v)
+    places = np.arange(math.prod(np.shape(a))).take(np.ravel(_to_array(ind)), mode=mode)
+    _write_flat("put", a, places, v)
 
 
-@composes("fill_diagonal")
+@register_composition("fill_diagonal")
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Writes values to the diagonal."""
     shape = tuple(np.shape(a))
@@ -130,22 +134,22 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
         )
     step = 1 + sum(math.prod(shape[k:]) for k in range(1, len(shape)))
     end = shape[1] * shape[1] if len(shape) == 2 and not wrap else None
-    _write("fill_diagonal", a, np.arange(math.prod(shape))[:end:step], val)
+    _write_flat("fill_diagonal", a, np.arange(math.prod(shape))[:end:step], val)
 
 
-@composes("put_along_axis")
+@register_composition("put_along_axis")
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     """Writes values to positions along an axis."""
-    values = _of_target("put_along_axis", arr, values)
-    if not _target("put_along_axis", arr, values):
-        np.put_along_axis(arr, _plain(indices), _plain(values), axis)
+    values = _convert_to_target("put_along_axis", arr, values)
+    if not _check_target("put_along_axis", arr, values):
+        np.put_along_axis(arr, _to_array(indices), _to_array(values), axis)
     elif axis is None:
         put(arr, indices, values)
     else:
-        arr[...] = _core.put_along_axis(arr, indices, _real_for(arr, values), axis)
+        arr[...] = _core.put_along_axis(arr, indices, _drop_imaginary_part(arr, values), axis)
 
 
-def _real_for(target: Any, source: Any) -> Any:
+def _drop_imaginary_part(target: Any, source: Any) -> Any:
     """The source, without its imaginary part where the target has none."""
     if target.dtype.kind == "c" or isinstance(source, int | float):
         return source
@@ -153,15 +157,15 @@ def _real_for(target: Any, source: Any) -> Any:
     return given.astype(target.dtype) if given.dtype.kind == "c" else source
 
 
-def _plain(value: Any) -> Any:
-    return np.asarray(values(value))
+def _to_array(value: Any) -> Any:
+    return np.asarray(get_values(value))
 
 
-def _write(name: str, target: Any, places: Any, source: Any) -> None:
+def _write_flat(name: str, target: Any, places: Any, source: Any) -> None:
     """Writes elements of the source, one after the other, to positions of the flattened target."""
-    source = _of_target(name, target, source)
-    recorded = _target(name, target, source)
-    flat = asarray(source).reshape(-1) if recorded else np.ravel(_plain(source))
+    source = _convert_to_target(name, target, source)
+    recorded = _check_target(name, target, source)
+    flat = asarray(source).reshape(-1) if recorded else np.ravel(_to_array(source))
     if not len(places) or not len(flat):
         return
     taken = flat[np.arange(len(places)) % len(flat)]

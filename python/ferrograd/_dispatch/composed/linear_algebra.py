@@ -10,18 +10,18 @@ from typing import Any
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.composed.registration import composes, conjugate
+from ferrograd._dispatch.composed.registration import conjugate, register_composition
 
 _linalg = _core._namespaces["linalg"]
 
 
-@composes("linalg.matmul")
+@register_composition("linalg.matmul")
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     """Matrix product."""
     return _core.matmul(x1, x2)
 
 
-@composes("linalg.outer")
+@register_composition("linalg.outer")
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """All products of the elements of two vectors."""
     x1, x2 = asarray(x1), asarray(x2)
@@ -33,13 +33,13 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return _core.outer(x1, x2)
 
 
-@composes("linalg.tensordot")
+@register_composition("linalg.tensordot")
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     """Sum of products over axes."""
     return _core.tensordot(x1, x2, axes)
 
 
-@composes("linalg.cross")
+@register_composition("linalg.cross")
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Cross product of vectors of three components."""
     x1, x2 = asarray(x1), asarray(x2)
@@ -51,19 +51,19 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return _core.cross(x1, x2, axis=axis)
 
 
-@composes("linalg.diagonal")
+@register_composition("linalg.diagonal")
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     """The diagonal of the last two axes."""
     return _core.diagonal(asarray(x), offset, -2, -1)
 
 
-@composes("linalg.trace")
+@register_composition("linalg.trace")
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     """The sum of the diagonal of the last two axes."""
     return _core.sum(diagonal(x, offset=offset), -1, dtype=dtype)
 
 
-@composes("vecdot", "linalg.vecdot")
+@register_composition("vecdot", "linalg.vecdot")
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     """Sum of products along an axis, in the dtype of the products."""
     x1, x2 = asarray(x1), asarray(x2)
@@ -74,19 +74,19 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return _core.sum(products, axis, dtype=products.dtype)
 
 
-@composes("matvec")
+@register_composition("matvec")
 def matvec(x1: Any, x2: Any, /) -> Tensor:
     """Matrices times vectors."""
     return _core.matmul(x1, asarray(x2)[..., None])[..., 0]
 
 
-@composes("vecmat")
+@register_composition("vecmat")
 def vecmat(x1: Any, x2: Any, /) -> Tensor:
     """Vectors, complex ones conjugated, times matrices."""
     return _core.matmul(conjugate(x1)[..., None, :], x2)[..., 0, :]
 
 
-@composes("linalg.cond")
+@register_composition("linalg.cond")
 def cond(x: Any, p: Any = None) -> Any:
     """The condition number: largest over smallest singular value, or by another norm."""
     x = asarray(x)
@@ -97,7 +97,7 @@ def cond(x: Any, p: Any = None) -> Any:
     return norm(x, p) * norm(_linalg["inv"](x), p)
 
 
-@composes("linalg.tensorinv")
+@register_composition("linalg.tensorinv")
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of a tensor as a linear map."""
     a = asarray(a)
@@ -107,7 +107,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return _linalg["inv"](a.reshape(-1, math.prod(columns))).reshape(columns + rows)
 
 
-@composes("linalg.tensorsolve")
+@register_composition("linalg.tensorsolve")
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """The solution of a linear equation between tensors."""
     a, b = asarray(a), asarray(b)

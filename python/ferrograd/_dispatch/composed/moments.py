@@ -12,18 +12,18 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor
-from ferrograd._dispatch.function_table import IN_INTEGERS, MASKED
+from ferrograd._dispatch.function_table import INTEGER_VERSIONS, MASKED_VERSIONS
 from ferrograd.errors import ArgumentTypeError
 
 
-def _shaped(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
+def _drop_reduced_axes(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
     """With or without the axes that were reduced, which have size 1."""
     if keepdims:
         return x
     return x.reshape(()) if axis is None else _core.squeeze(x, axis)
 
 
-def _given(x: Any, dtype: Any) -> tuple[Tensor, Any]:
+def _convert_elements(x: Any, dtype: Any) -> tuple[Tensor, Any]:
     """The elements to compute with, float32 for float16, and the dtype of the result."""
     x = _core.asarray(x)
     x = x if dtype is None else x.astype(dtype)
@@ -32,7 +32,7 @@ def _given(x: Any, dtype: Any) -> tuple[Tensor, Any]:
     return x, x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64)
 
 
-def _centred(x: Tensor, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _center_elements(x: Tensor, where: Any, axis: Any, dtype: Any) -> tuple[Tensor, Tensor, Tensor]:
     """The elements minus their mean (0 where the mask is false), the mean, and the count."""
     chosen = _core.broadcast_to(_core.asarray(where), x.shape)
     # A real number, which widens no mean.
@@ -46,19 +46,21 @@ def masked_mean(
     where: Any, x: Any, axis: Any = None, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
     """The mean over the elements where a mask is true."""
-    x, dtype = _given(x, dtype)
-    return _shaped(_centred(x, where, axis, dtype)[1], axis, keepdims).astype(dtype)
+    x, dtype = _convert_elements(x, dtype)
+    return _drop_reduced_axes(_center_elements(x, where, axis, dtype)[1], axis, keepdims).astype(
+        dtype
+    )
 
 
 def masked_var(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
     """The variance over the elements where a mask is true."""
-    x, dtype = _given(x, dtype)
-    gap, _, n = _centred(x, where, axis, dtype)
+    x, dtype = _convert_elements(x, dtype)
+    gap, _, n = _center_elements(x, where, axis, dtype)
     squares = (gap * gap.conj()).real if dtype.kind == "c" else gap * gap
     squares = _core.sum(squares, axis=axis, keepdims=True)
-    out = _shaped(squares / _core.maximum(n - ddof, 0), axis, keepdims)
+    out = _drop_reduced_axes(squares / _core.maximum(n - ddof, 0), axis, keepdims)
     return out if dtype.kind == "c" else out.astype(dtype)
 
 
@@ -66,14 +68,14 @@ def masked_std(
     where: Any, x: Any, axis: Any = None, ddof: Any = 0, keepdims: Any = False, dtype: Any = None
 ) -> Tensor:
     """The standard deviation where a mask is true; differentiable for equal elements."""
-    x, dtype = _given(x, dtype)
-    gap, _, n = _centred(x, where, axis, dtype)
+    x, dtype = _convert_elements(x, dtype)
+    gap, _, n = _center_elements(x, where, axis, dtype)
     length = _core._namespaces["linalg"]["vector_norm"](gap, axis=axis, keepdims=True)
-    out = _shaped(length / _core.sqrt(_core.maximum(n - ddof, 0)), axis, keepdims)
+    out = _drop_reduced_axes(length / _core.sqrt(_core.maximum(n - ddof, 0)), axis, keepdims)
     return out if dtype.kind == "c" else out.astype(dtype)
 
 
-def _floats_refused(name: str, x: Any, dtype: Any) -> Tensor:
+def _refuse_float_elements(name: str, x: Any, dtype: Any) -> Tensor:
     """The operand of a function that ignores NaN; integer dtypes have none."""
     given = _core.asarray(x)
     if name.startswith("nan") and given.dtype.kind == "f":
@@ -81,7 +83,7 @@ def _floats_refused(name: str, x: Any, dtype: Any) -> Tensor:
     return given
 
 
-def _truncated(name: str, power: int) -> Callable[..., Tensor]:
+def _make_integer_moment(name: str, power: int) -> Callable[..., Tensor]:
     """A mean, variance or deviation in an integer dtype, every step of it truncated, as NumPy's."""
 
     def stepwise(
@@ -92,7 +94,7 @@ def _truncated(name: str, power: int) -> Callable[..., Tensor]:
         keepdims: Any = False,
         **_: Any,
     ) -> Tensor:
-        x = _floats_refused(name, x, dtype)
+        x = _refuse_float_elements(name, x, dtype)
         total = _core.sum(x.astype(dtype), axis=axis, keepdims=True).astype(dtype)
         n = x.size // max(total.size, 1)
         out = (total / n).astype(dtype)
@@ -104,15 +106,15 @@ def _truncated(name: str, power: int) -> Callable[..., Tensor]:
             if out.size != 1 or axis is not None:
                 raise ArgumentTypeError(f"numpy.{name}: no root in {dtype}; give a float dtype")
             out = _core.sqrt(out).astype(dtype)
-        return _shaped(out, axis, keepdims)
+        return _drop_reduced_axes(out, axis, keepdims)
 
     return stepwise
 
 
-MASKED.update({np.mean: masked_mean, np.var: masked_var, np.std: masked_std})
-IN_INTEGERS.update(
+MASKED_VERSIONS.update({np.mean: masked_mean, np.var: masked_var, np.std: masked_std})
+INTEGER_VERSIONS.update(
     {
-        getattr(np, prefix + name): _truncated(prefix + name, power)
+        getattr(np, prefix + name): _make_integer_moment(prefix + name, power)
         for prefix in ("", "nan")
         for power, name in enumerate(("mean", "var", "std"))
     }

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import tensor
-from ferrograd._dispatch.function_table import numpy_function, register
-from ferrograd._dispatch.ufuncs import on_arrays
+from ferrograd._dispatch.function_table import get_numpy_function, register
+from ferrograd._dispatch.ufuncs import run_on_arrays
 
-_NAMES = """
+_FUNCTION_NAMES = """
     argpartition array2string array_equiv array_repr array_str can_cast common_type
     digitize einsum_path isneginf isposinf
     lexsort linalg.matrix_rank may_share_memory min_scalar_type nanargmax nanargmin
@@ -25,20 +25,24 @@ _NAMES = """
     unravel_index
 """
 
-_OF_SHAPES = "diag_indices_from tril_indices_from triu_indices_from"
+_SHAPE_FUNCTION_NAMES = "diag_indices_from tril_indices_from triu_indices_from"
 
 
-def _enter(path: str) -> None:
-    theirs = numpy_function(path)
+def _register_on_arrays(path: str) -> None:
+    theirs = get_numpy_function(path)
     if theirs is None:
         return
 
-    place = list(_parameters(theirs)).index("out") if "out" in _parameters(theirs) else sys.maxsize
+    place = (
+        list(_get_parameter_names(theirs)).index("out")
+        if "out" in _get_parameter_names(theirs)
+        else sys.maxsize
+    )
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         if len(args) > place:
             args, kwargs = args[:place], {**kwargs, "out": args[place]}
-        found = on_arrays(theirs, args, kwargs)
+        found = run_on_arrays(theirs, args, kwargs)
         placed = kwargs.get("out") is not None
         if isinstance(found, np.ndarray) and found.dtype.kind in "bif" and not placed:
             return tensor(found)
@@ -47,7 +51,7 @@ def _enter(path: str) -> None:
     register(apply, path)
 
 
-def _parameters(theirs: Any) -> Iterable[str]:
+def _get_parameter_names(theirs: Any) -> Iterable[str]:
     """The names of a function's parameters, if it has a signature."""
     try:
         return inspect.signature(theirs).parameters
@@ -55,9 +59,9 @@ def _parameters(theirs: Any) -> Iterable[str]:
         return ()
 
 
-def _enter_shaped(path: str) -> None:
+def _register_shape_function(path: str) -> None:
     """A function that reads only the shape of its argument."""
-    theirs = numpy_function(path)
+    theirs = get_numpy_function(path)
 
     def apply(arr: Any, *args: Any, **kwargs: Any) -> Any:
         # No element is read, which programs of compiled functions could not repeat.
@@ -67,7 +71,7 @@ def _enter_shaped(path: str) -> None:
     register(apply, path)
 
 
-for _path in _NAMES.split():
-    _enter(_path)
-for _path in _OF_SHAPES.split():
-    _enter_shaped(_path)
+for _path in _FUNCTION_NAMES.split():
+    _register_on_arrays(_path)
+for _path in _SHAPE_FUNCTION_NAMES.split():
+    _register_shape_function(_path)

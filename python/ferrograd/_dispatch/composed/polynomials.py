@@ -12,76 +12,78 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, concatenate
 from ferrograd._dispatch.composed.registration import (
-    composes,
+    check_unsupported,
     conjugate,
-    inexact,
-    missing,
-    refuse,
-    refuses,
+    make_refusal_error,
+    register_composition,
+    register_refusal,
+    to_inexact,
 )
-from ferrograd._tensor.creation import shape_of
+from ferrograd._tensor.creation import parse_shape
 from ferrograd.errors import ArgumentError, ShapeError
 
 #: Integrals that one call of `polyint` takes: NumPy's recursion ends there as well.
-MOST_INTEGRALS = 1000
+MAX_INTEGRALS = 1000
 
 
-def _coefficients(p: Any) -> Any:
+def _to_coefficients(p: Any) -> Any:
     p = asarray(p)
     return p.reshape(-1) if p.ndim == 0 else p
 
 
-def _zeros(count: int, like: Tensor) -> Tensor:
+def _make_zeros(count: int, like: Tensor) -> Tensor:
     return asarray(np.zeros(count, like.dtype))
 
 
-def _longer(p: Tensor, size: int) -> Tensor:
-    return p if len(p) == size else concatenate([_zeros(size - len(p), p), p])
+def _pad_with_zeros(p: Tensor, size: int) -> Tensor:
+    return p if len(p) == size else concatenate([_make_zeros(size - len(p), p), p])
 
 
-def _order(name: str, m: Any) -> int:
+def _check_order(name: str, m: Any) -> int:
     if m < 0:
         raise ArgumentError(f"numpy.{name}: m is {m}; give an order of at least 0")
     return int(m)
 
 
-@composes("polyadd")
+@register_composition("polyadd")
 def polyadd(a1: Any, a2: Any) -> Tensor:
     """The sum of two polynomials."""
-    a1, a2 = _coefficients(a1), _coefficients(a2)
+    a1, a2 = _to_coefficients(a1), _to_coefficients(a2)
     size = max(len(a1), len(a2))
-    return _longer(a1, size) + _longer(a2, size)
+    return _pad_with_zeros(a1, size) + _pad_with_zeros(a2, size)
 
 
-@composes("polysub")
+@register_composition("polysub")
 def polysub(a1: Any, a2: Any) -> Tensor:
     """The difference of two polynomials."""
-    a1, a2 = _coefficients(a1), _coefficients(a2)
+    a1, a2 = _to_coefficients(a1), _to_coefficients(a2)
     size = max(len(a1), len(a2))
-    return _longer(a1, size) - _longer(a2, size)
+    return _pad_with_zeros(a1, size) - _pad_with_zeros(a2, size)
 
 
-@composes("polymul")
+@register_composition("polymul")
 def polymul(a1: Any, a2: Any) -> Tensor:
     """The product of two polynomials, which loses their leading zeros first."""
-    return _core.convolve(_from_first(_coefficients(a1)), _from_first(_coefficients(a2)))
+    return _core.convolve(
+        _strip_leading_zeros(_to_coefficients(a1)), _strip_leading_zeros(_to_coefficients(a2))
+    )
 
 
-def _from_first(p: Tensor) -> Tensor:
+def _strip_leading_zeros(p: Tensor) -> Tensor:
     """Without leading zeros; one zero stays of nothing else."""
     found = np.flatnonzero(p.detach().numpy())
     return p[int(found[0]) :] if len(found) else p[:1]
 
 
-@composes("polydiv")
+@register_composition("polydiv")
 def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     """Quotient and remainder of two polynomials."""
-    u, v = inexact(_coefficients(u)), inexact(_coefficients(v))
+    u, v = to_inexact(_to_coefficients(u)), to_inexact(_to_coefficients(v))
     if max(u.ndim, v.ndim) > 1:
         raise ShapeError(f"numpy.polydiv: shapes {u.shape} and {v.shape}; give vectors")
     steps = len(u) - len(v) + 1
     if steps < 1:
-        return _zeros(1, u), u
+        return _make_zeros(1, u), u
     remainder, found = u, []
     for _ in range(steps):
         factor = remainder[0] / v[0]
@@ -90,29 +92,29 @@ def polydiv(u: Any, v: Any) -> tuple[Tensor, Tensor]:
     # NumPy cuts leading zeros of the remainder, to this tolerance.
     kept = remainder.detach().numpy()
     first = next((k for k, r in enumerate(kept) if not abs(r) <= 1e-8), max(len(kept) - 1, 0))
-    rest = remainder[first:] if len(kept) else _zeros(1, u)
+    rest = remainder[first:] if len(kept) else _make_zeros(1, u)
     return _core.stack(found), rest
 
 
-@composes("polyder")
+@register_composition("polyder")
 def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of a polynomial."""
-    p = _coefficients(p)
+    p = _to_coefficients(p)
     # Beyond its degree a polynomial stays empty.
-    for _ in range(min(_order("polyder", m), len(p))):
+    for _ in range(min(_check_order("polyder", m), len(p))):
         p = p[:-1] * np.arange(len(p) - 1, 0, -1)
     return p
 
 
-@composes("polyint")
+@register_composition("polyint")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The integral of a polynomial, with constants."""
-    p, m = inexact(_coefficients(p)), _order("polyint", m)
-    if m > MOST_INTEGRALS:
+    p, m = to_inexact(_to_coefficients(p)), _check_order("polyint", m)
+    if m > MAX_INTEGRALS:
         raise ArgumentError(
-            f"numpy.polyint: m is {m}; integrate at most {MOST_INTEGRALS} times in one call"
+            f"numpy.polyint: m is {m}; integrate at most {MAX_INTEGRALS} times in one call"
         )
-    constants = inexact(0.0 if k is None else k).reshape(-1)
+    constants = to_inexact(0.0 if k is None else k).reshape(-1)
     if len(constants) == 1 and m > 1:
         constants = constants * np.ones(m)
     if len(constants) < m:
@@ -124,12 +126,12 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     return p
 
 
-@composes("poly")
+@register_composition("poly")
 def poly(seq_of_zeros: Any) -> Tensor:
     """The polynomial with these roots."""
-    roots = inexact(seq_of_zeros)
+    roots = to_inexact(seq_of_zeros)
     if roots.ndim > 1:
-        raise missing(
+        raise make_refusal_error(
             "poly",
             "of a matrix the characteristic polynomial is not written",
             "pass its eigenvalues, as np.linalg.eigvals gives them",
@@ -137,23 +139,25 @@ def poly(seq_of_zeros: Any) -> Tensor:
     roots = roots.astype(np.mintypecode(roots.dtype.char))
     made = asarray(np.ones(1, roots.dtype))
     for root in roots.reshape(-1):
-        made = concatenate([made, _zeros(1, made)]) - concatenate([_zeros(1, made), root * made])
+        made = concatenate([made, _make_zeros(1, made)]) - concatenate(
+            [_make_zeros(1, made), root * made]
+        )
     return made
 
 
-@composes("vander")
+@register_composition("vander")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
     """Powers of a vector's elements as columns."""
     x = asarray(x)
     x = x.astype(np.promote_types(x.dtype, int))
     if x.ndim != 1:
         raise ShapeError(f"numpy.vander: x has {x.ndim} dimensions; give a vector")
-    (count,) = shape_of("numpy.vander", (len(x) if N is None else N,))
-    made = powers(x, count)
+    (count,) = parse_shape("numpy.vander", (len(x) if N is None else N,))
+    made = compute_powers(x, count)
     return made if increasing else made.flip(1)
 
 
-def powers(x: Tensor, count: int) -> Tensor:
+def compute_powers(x: Tensor, count: int) -> Tensor:
     """The powers 0 to `count` - 1 of each element in a further axis, by running products."""
     ones = asarray(np.ones((*x.shape, min(count, 1)), x.dtype))
     if count < 2:
@@ -162,7 +166,7 @@ def powers(x: Tensor, count: int) -> Tensor:
     return concatenate([ones, rising.astype(x.dtype)], -1)
 
 
-@composes("polyfit")
+@register_composition("polyfit")
 def polyfit(
     x: Any,
     y: Any,
@@ -173,11 +177,11 @@ def polyfit(
     cov: Any = False,
 ) -> Any:
     """The polynomial of least squares through points."""
-    refuse("polyfit", full=full, cov=cov)
-    x, y = inexact(x), inexact(y)
+    check_unsupported("polyfit", full=full, cov=cov)
+    x, y = to_inexact(x), to_inexact(y)
     columns = vander(x, deg + 1)
     if w is not None:
-        weights = inexact(w)
+        weights = to_inexact(w)
         columns = columns * weights[:, None]
         y = y * (weights[:, None] if y.ndim > 1 else weights)
     scale = _core.sqrt((columns * conjugate(columns)).sum(0))
@@ -186,7 +190,7 @@ def polyfit(
     return found / (scale[:, None] if y.ndim > 1 else scale)
 
 
-refuses(
+register_refusal(
     "roots",
     reason="roots are complex and have no derivative here; take np.linalg.eigvals of the companion"
     " matrix, or pass t.detach()",

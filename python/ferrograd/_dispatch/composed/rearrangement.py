@@ -11,11 +11,16 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, concatenate, moveaxis, stack, where
-from ferrograd._dispatch.composed.registration import axis_of, composes, missing, values
+from ferrograd._dispatch.composed.registration import (
+    get_values,
+    make_refusal_error,
+    normalize_axis,
+    register_composition,
+)
 from ferrograd._tensor.pytree import check_depth
 
 
-def rearranged(sources: Sequence[Tensor], arrange: Callable[..., Any]) -> Tensor:
+def rearrange_elements(sources: Sequence[Tensor], arrange: Callable[..., Any]) -> Tensor:
     """The elements rearranged by `arrange`, which is called with their indices."""
     numbers, start = [], 0
     for source in sources:
@@ -27,7 +32,7 @@ def rearranged(sources: Sequence[Tensor], arrange: Callable[..., Any]) -> Tensor
     return joined[np.asarray(arrange(*numbers))]
 
 
-@composes("append")
+@register_composition("append")
 def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
     """The values after the array."""
     parts = [asarray(arr), asarray(values)]
@@ -36,13 +41,13 @@ def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
     return concatenate(parts, axis)
 
 
-@composes("insert")
+@register_composition("insert")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
     """Inserts values before the given positions."""
     arr, values = asarray(arr), asarray(values)
     if values.dtype != arr.dtype:
         if values.requires_grad and arr.dtype.kind not in "fc":
-            raise missing(
+            raise make_refusal_error(
                 "insert",
                 f"values that require grad would become {arr.dtype}",
                 "pass arr.astype(np.float64)",
@@ -50,24 +55,24 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Tensor:
         values = values.astype(arr.dtype)
     if isinstance(obj, Tensor):
         obj = obj.numpy()
-    return rearranged([arr, values], lambda a, v: np.insert(a, obj, v, axis))
+    return rearrange_elements([arr, values], lambda a, v: np.insert(a, obj, v, axis))
 
 
-@composes("delete")
+@register_composition("delete")
 def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
     """The elements without those at the given positions."""
     if isinstance(obj, Tensor):
         obj = obj.numpy()
-    return rearranged([asarray(arr)], lambda a: np.delete(a, obj, axis))
+    return rearrange_elements([asarray(arr)], lambda a: np.delete(a, obj, axis))
 
 
-@composes("resize")
+@register_composition("resize")
 def resize(a: Any, new_shape: Any) -> Tensor:
     """The elements repeated until they fill the shape."""
-    return rearranged([asarray(a)], lambda a: np.resize(a, new_shape))
+    return rearrange_elements([asarray(a)], lambda a: np.resize(a, new_shape))
 
 
-@composes("block")
+@register_composition("block")
 def block(arrays: Any) -> Tensor:
     """Nested lists of blocks put together."""
     parts: list[Tensor] = []
@@ -85,21 +90,21 @@ def block(arrays: Any) -> Tensor:
     def arrange(*numbers: Any) -> Any:
         remaining = iter(numbers)
 
-        def rebuilt(item: Any) -> Any:
-            return [rebuilt(p) for p in item] if isinstance(item, list) else next(remaining)
+        def rebuild_nesting(item: Any) -> Any:
+            return [rebuild_nesting(p) for p in item] if isinstance(item, list) else next(remaining)
 
-        return np.block(rebuilt(arrays))
+        return np.block(rebuild_nesting(arrays))
 
-    made = rearranged(parts, arrange)
+    made = rearrange_elements(parts, arrange)
     made._become_memory()
     return made
 
 
-@composes("ix_")
+@register_composition("ix_")
 def ix_(*args: Any) -> tuple[Any, ...]:
     """An open grid with one axis for each vector; a mask gives the indices of its true elements."""
 
-    def line(k: int, arg: Any) -> Any:
+    def make_axis(k: int, arg: Any) -> Any:
         if np.ndim(arg) != 1:
             raise ValueError(f"numpy.ix_: argument {k} has {np.ndim(arg)} axes; give one")
         vector = arg if isinstance(arg, Tensor) else np.asarray(arg)
@@ -109,31 +114,33 @@ def ix_(*args: Any) -> tuple[Any, ...]:
             (vector,) = vector.nonzero()
         return vector.reshape((1,) * k + (-1,) + (1,) * (len(args) - k - 1))
 
-    return tuple(line(k, arg) for k, arg in enumerate(args))
+    return tuple(make_axis(k, arg) for k, arg in enumerate(args))
 
 
-@composes("choose")
+@register_composition("choose")
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Tensor:
     """For each index the element of that choice."""
-    index = np.asarray(values(a))
+    index = np.asarray(get_values(a))
     parts = [asarray(choice) for choice in choices]
-    return rearranged(parts, lambda *numbers: np.choose(index, list(numbers), mode=mode))
+    return rearrange_elements(parts, lambda *numbers: np.choose(index, list(numbers), mode=mode))
 
 
-@composes("extract")
+@register_composition("extract")
 def extract(condition: Any, arr: Any) -> Tensor:
     """The elements where the condition is true."""
-    held = np.flatnonzero(np.ravel(values(condition)))
+    held = np.flatnonzero(np.ravel(get_values(condition)))
     return asarray(arr).reshape(-1)[held]
 
 
-@composes("trim_zeros")
+@register_composition("trim_zeros")
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """Without the zeros at the ends."""
     filt = asarray(filt)
     kept = filt.numpy() if not filt.requires_grad else filt.detach().numpy()
     if filt.ndim == 1 or axis is not None:
-        held = np.nonzero(kept)[0 if axis is None else axis_of("trim_zeros", axis, filt.ndim)]
+        held = np.nonzero(kept)[
+            0 if axis is None else normalize_axis("trim_zeros", axis, filt.ndim)
+        ]
         size = filt.shape[0 if axis is None else axis]
         first = held.min(initial=size) if "f" in trim.lower() else 0
         last = held.max(initial=-1) + 1 if "b" in trim.lower() else size
@@ -145,25 +152,28 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return filt
 
 
-@composes("rollaxis")
+@register_composition("rollaxis")
 def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
     """One axis moved before another; a view."""
     a = asarray(a)
-    axis, start = axis_of("rollaxis", axis, a.ndim), axis_of("rollaxis", start, a.ndim + 1)
+    axis, start = (
+        normalize_axis("rollaxis", axis, a.ndim),
+        normalize_axis("rollaxis", start, a.ndim + 1),
+    )
     return moveaxis(a, axis, start - 1 if start > axis else start)
 
 
-@composes("matrix_transpose", "linalg.matrix_transpose")
+@register_composition("matrix_transpose", "linalg.matrix_transpose")
 def matrix_transpose(x: Any, /) -> Tensor:
     """The last two axes exchanged; a view."""
     return asarray(x).swapaxes(-1, -2)
 
 
-@composes("apply_along_axis")
+@register_composition("apply_along_axis")
 def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any) -> Tensor:
     """A function of vectors applied to each vector along an axis."""
     arr = asarray(arr)
-    axis = axis_of("apply_along_axis", axis, arr.ndim)
+    axis = normalize_axis("apply_along_axis", axis, arr.ndim)
     rows = moveaxis(arr, axis, -1)
     lead = tuple(rows.shape[:-1])
     if 0 in lead:
@@ -179,18 +189,18 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     )
 
 
-@composes("apply_over_axes")
+@register_composition("apply_over_axes")
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     """A reduction along several axes, one after the other; the axes are kept."""
     a = asarray(a)
     for axis in np.atleast_1d(axes):
-        place = axis_of("apply_over_axes", axis, a.ndim)
+        place = normalize_axis("apply_over_axes", axis, a.ndim)
         made = asarray(func(a, place))
         a = made if made.ndim == a.ndim else made.expand_dims(place)
     return a
 
 
-@composes("piecewise")
+@register_composition("piecewise")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """Each function where its condition is true, evaluated only there."""
     x = asarray(x)
@@ -198,9 +208,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Te
         condlist = [condlist]
     if not isinstance(condlist, list | tuple | np.ndarray | Tensor) or not len(condlist):
         condlist = [condlist]
-    if np.ndim(values(condlist[0])) == 0 and x.ndim:
+    if np.ndim(get_values(condlist[0])) == 0 and x.ndim:
         condlist = [condlist]
-    masks = [np.asarray(values(c), dtype=bool) for c in condlist]
+    masks = [np.asarray(get_values(c), dtype=bool) for c in condlist]
     if len(funclist) == len(masks) + 1:
         masks.append(~np.any(masks, axis=0))
     if len(funclist) != len(masks):

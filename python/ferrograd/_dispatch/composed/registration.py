@@ -14,27 +14,27 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.function_table import REASONS, numpy_function, register
-from ferrograd._dispatch.ufuncs import write
+from ferrograd._dispatch.function_table import REFUSAL_REASONS, get_numpy_function, register
+from ferrograd._dispatch.ufuncs import write_out
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, NotDifferentiableError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def composes(*paths: str) -> Callable[[F], F]:
+def register_composition(*paths: str) -> Callable[[F], F]:
     """Registers a function as the composition for NumPy functions with these names.
 
     A function with a parameter `out` is called without it; the result is written to `out`.
     """
 
-    def enter(function: F) -> F:
-        register(_with_out(function, paths[0]), *paths)
+    def decorate(function: F) -> F:
+        register(_add_out_parameter(function, paths[0]), *paths)
         return function
 
-    return enter
+    return decorate
 
 
-def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _add_out_parameter(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The function with its result in `out`, if it declares that."""
     signature = inspect.signature(function)
     if "out" not in signature.parameters:
@@ -45,20 +45,20 @@ def _with_out(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         bound = signature.bind(*args, **kwargs)
         out = bound.arguments.pop("out", None)
         result = function(*bound.args, **bound.kwargs)
-        return result if out is None else write(name, out, result)
+        return result if out is None else write_out(name, out, result)
 
     return call
 
 
-def refuses(*paths: str, reason: str) -> None:
+def register_refusal(*paths: str, reason: str) -> None:
     """Registers the reason why functions with these names refuse tensors that require grad."""
     for path in paths:
-        theirs = numpy_function(path)
+        theirs = get_numpy_function(path)
         if theirs is not None:
-            REASONS[theirs] = reason
+            REFUSAL_REASONS[theirs] = reason
 
 
-def refuse(name: str, **given: Any) -> None:
+def check_unsupported(name: str, **given: Any) -> None:
     """Refuses arguments that are not at the default, which is falsy."""
     for key, value in given.items():
         if value is not None and value is not False:
@@ -67,20 +67,20 @@ def refuse(name: str, **given: Any) -> None:
             )
 
 
-def missing(name: str, reason: str, remedy: str) -> Exception:
+def make_refusal_error(name: str, reason: str, remedy: str) -> Exception:
     """The error of a function that has no derivative, with the reason."""
     return NotDifferentiableError(f"numpy.{name}: {reason}; {remedy}")
 
 
-def inexact(value: Any) -> Tensor:
+def to_inexact(value: Any) -> Tensor:
     """A tensor of floats or complex numbers from a tensor, array, number or nested sequence."""
     made: Tensor = asarray(value)
     return made if made.dtype.kind in "fc" else made.astype(np.float64)
 
 
-def floats(name: str, value: Any) -> Tensor:
+def to_floats(name: str, value: Any) -> Tensor:
     """`inexact` for a function of real numbers only: complex ones are refused."""
-    made = inexact(value)
+    made = to_inexact(value)
     if made.dtype.kind == "c":
         raise DTypeError(
             f"numpy.{name}: dtype {made.dtype} is not supported; compute with x.real, x.imag or"
@@ -95,7 +95,7 @@ def conjugate(value: Any) -> Tensor:
     return made.conj() if made.dtype.kind == "c" else made
 
 
-def same_kind(name: str, value: Any, dtype: Any) -> None:
+def check_same_kind(name: str, value: Any, dtype: Any) -> None:
     """Refuses a value that would lose its imaginary part in elements of a dtype."""
     if np.dtype(dtype).kind not in "biuf":
         return
@@ -107,18 +107,18 @@ def same_kind(name: str, value: Any, dtype: Any) -> None:
         )
 
 
-def values(value: Any) -> Any:
+def get_values(value: Any) -> Any:
     """The elements of a tensor, for decisions that have no derivative."""
     return value.detach().numpy(writable=False) if isinstance(value, Tensor) else value
 
 
-def axis_of(name: str, axis: Any, ndim: int) -> int:
+def normalize_axis(name: str, axis: Any, ndim: int) -> int:
     """A non-negative axis, checked by NumPy's rule."""
     _check_axes(name, (axis,))
     return int(np.lib.array_utils.normalize_axis_index(axis, ndim, f"numpy.{name}"))
 
 
-def axes_of(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+def normalize_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """Non-negative axes, each once; None: all."""
     if axis is None:
         return tuple(range(ndim))

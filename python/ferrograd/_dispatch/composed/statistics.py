@@ -12,90 +12,96 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray
-from ferrograd._dispatch.composed.registration import axes_of, composes, floats, refuse, values
+from ferrograd._dispatch.composed.registration import (
+    check_unsupported,
+    get_values,
+    normalize_axes,
+    register_composition,
+    to_floats,
+)
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 
-def _filled(a: Any, value: float) -> Any:
+def _replace_nan(a: Any, value: float) -> Any:
     a = asarray(a)
     if a.dtype.kind not in "fc":
         return a
     return _core.where(_core.isnan(a), asarray(np.asarray(value, a.dtype)), a)
 
 
-@composes("nanprod")
+@register_composition("nanprod")
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """The product; NaN and elements that `where` excludes count as 1."""
-    a, where = _filled(a, 1.0), kwargs.pop("where", np._NoValue)
+    a, where = _replace_nan(a, 1.0), kwargs.pop("where", np._NoValue)
     if where is not np._NoValue:
         a = _core.where(where, a, asarray(np.ones((), a.dtype)))
     initial = kwargs.pop("initial", np._NoValue)
-    made = _core.prod(a, axis, keepdims=_options("nanprod", kwargs), dtype=dtype)
+    made = _core.prod(a, axis, keepdims=_get_keepdims("nanprod", kwargs), dtype=dtype)
     return made if initial is np._NoValue else initial * made
 
 
-@composes("nancumsum")
+@register_composition("nancumsum")
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """The running sum, a NaN counting as 0."""
-    return _core.cumsum(_filled(a, 0.0), axis, dtype)
+    return _core.cumsum(_replace_nan(a, 0.0), axis, dtype)
 
 
-@composes("nancumprod")
+@register_composition("nancumprod")
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Tensor:
     """The running product, a NaN counting as 1."""
-    return _core.cumprod(_filled(a, 1.0), axis, dtype)
+    return _core.cumprod(_replace_nan(a, 1.0), axis, dtype)
 
 
-def _options(name: str, kwargs: dict[str, Any]) -> bool:
+def _get_keepdims(name: str, kwargs: dict[str, Any]) -> bool:
     """`keepdims`; other options are refused unless they have no effect."""
     given = {k: v for k, v in kwargs.items() if v is not np._NoValue}
     keepdims = bool(given.pop("keepdims", False))
-    refuse(name, **given)
+    check_unsupported(name, **given)
     return keepdims
 
 
-@composes("nanpercentile")
+@register_composition("nanpercentile")
 def nanpercentile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """Percentiles of the elements that are not NaN."""
     level = q / 100 if isinstance(q, Tensor) else np.true_divide(q, 100)
     return nanquantile(a, level, axis, **kwargs)
 
 
-@composes("nanquantile")
+@register_composition("nanquantile")
 def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any) -> Tensor:
     """Quantiles of the elements that are not NaN, by NumPy's methods."""
     kwargs.pop("overwrite_input", None)
     method = kwargs.pop("method", "linear")
-    keepdims = _options("nanquantile", kwargs)
-    picks = method in _PICKING
+    keepdims = _get_keepdims("nanquantile", kwargs)
+    picks = method in _ELEMENT_METHODS
     a = asarray(a)
     if not picks or a.dtype.kind == "c":
-        a = floats("nanquantile", a)
-    levels = _levels(q)
+        a = to_floats("nanquantile", a)
+    levels = _check_levels(q)
     if levels.ndim and not picks:
         a = a.astype(np.result_type(a.dtype, levels.dtype))
     if not np.all((levels >= 0) & (levels <= 1)):
         raise ArgumentError(f"numpy.nanquantile: the level {q} is outside 0..1; give one inside")
-    if method not in _METHODS:
+    if method not in _QUANTILE_METHODS:
         raise ArgumentError(
-            f'numpy.nanquantile: method "{method}"; use one of {", ".join(_METHODS)}'
+            f'numpy.nanquantile: method "{method}"; use one of {", ".join(_QUANTILE_METHODS)}'
         )
     shape = list(a.shape)
-    axes = axes_of("nanquantile", axis, a.ndim)
+    axes = normalize_axes("nanquantile", axis, a.ndim)
     rest = [k for k in range(a.ndim) if k not in axes]
     lead, count = [shape[k] for k in rest], math.prod(shape[k] for k in axes)
     rows = a.permute((*rest, *axes)).reshape([*lead, count])
     if not count:
-        a = floats("nanquantile", a)
+        a = to_floats("nanquantile", a)
         # The quantiles of an empty array are NaN.
         rows = asarray(np.full([*lead, 1], np.nan, a.dtype))
     ordered = _core.sort(rows, -1)
-    present = np.sum(~np.isnan(values(rows)), -1)
+    present = np.sum(~np.isnan(get_values(rows)), -1)
     moving: list[Any] = [None] * levels.size
-    if isinstance(q, Tensor) and q.requires_grad and method in _LINES:
+    if isinstance(q, Tensor) and q.requires_grad and method in _INTERPOLATION_RANKS:
         moving = list(q.reshape(-1))
     made = [
-        _level(ordered, present, level, method, own)
+        _compute_quantile(ordered, present, level, method, own)
         for level, own in zip(levels.reshape(-1), moving, strict=True)
     ]
     kept = [1 if k in axes else shape[k] for k in range(a.ndim)]
@@ -106,9 +112,9 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, **kwargs: Any
     return stacked.reshape(levels.shape + tuple(stacked.shape[1:]))
 
 
-def _levels(q: Any) -> Any:
+def _check_levels(q: Any) -> Any:
     try:
-        return np.asarray(values(q), dtype=np.float64)
+        return np.asarray(get_values(q), dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentTypeError(
             f"numpy.nanquantile: the level is {q!r:.80}; give numbers from 0 to 1"
@@ -116,13 +122,13 @@ def _levels(q: Any) -> Any:
 
 
 #: NumPy's methods.
-_METHODS = (
+_QUANTILE_METHODS = (
     *("linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf"),
     *("averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf"),
     *("hazen", "weibull", "median_unbiased", "normal_unbiased"),
 )
 #: The methods that interpolate at rank `(n + more) level + start`; the others have steps.
-_LINES = {
+_INTERPOLATION_RANKS = {
     "linear": (-1.0, 0.0),
     "interpolated_inverted_cdf": (0.0, -1.0),
     "hazen": (0.0, -0.5),
@@ -131,17 +137,19 @@ _LINES = {
     "normal_unbiased": (0.25, -0.625),
 }
 #: The methods that return an element, without interpolation.
-_PICKING = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
+_ELEMENT_METHODS = {"lower", "higher", "nearest", "inverted_cdf", "closest_observation"}
 
 
-def _places(counts: Any, level: float, method: str) -> Any:
+def _get_quantile_positions(counts: Any, level: float, method: str) -> Any:
     """The position of a quantile in rows of a given length: the quantile of `0, 1, …`."""
     known, inverse = np.unique(np.maximum(counts, 1), return_inverse=True)
     found = [np.quantile(np.arange(float(n)), level, method=method) for n in known]  # type: ignore[call-overload]
     return np.asarray(found)[inverse].reshape(np.shape(counts))
 
 
-def _level(ordered: Tensor, count: Any, level: float, method: str, moving: Any) -> Tensor:
+def _compute_quantile(
+    ordered: Tensor, count: Any, level: float, method: str, moving: Any
+) -> Tensor:
     """One quantile of sorted rows; only the first `count` elements are not NaN.
 
     `moving` is the level as a tensor, if it requires grad.
@@ -149,28 +157,28 @@ def _level(ordered: Tensor, count: Any, level: float, method: str, moving: Any) 
     if method == "linear":
         place = np.maximum(count - 1, 0) * level
     else:
-        place = _places(count, level, method)
+        place = _get_quantile_positions(count, level, method)
     low = np.floor(place).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(count - 1, 0))
     below = _core.take_along_axis(ordered, low[..., None], -1)[..., 0]
     above = _core.take_along_axis(ordered, high[..., None], -1)[..., 0]
-    if method in _PICKING:
+    if method in _ELEMENT_METHODS:
         return below
     share: Any = (place - low).astype(ordered.dtype)
     if moving is not None:
-        more, start = _LINES[method]
+        more, start = _INTERPOLATION_RANKS[method]
         inside = (high > low) & ((count + more) * level + start >= 0)
         slope = np.where(inside, count + more, 0.0).astype(ordered.dtype)
         share = share + slope * (moving - moving.detach())
     return _core.lerp(below, above, share)
 
 
-@composes("bincount")
+@register_composition("bincount")
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """The count of each integer, or the sum of its weights."""
-    numbers = np.asarray(values(x))
+    numbers = np.asarray(get_values(x))
     if weights is None:
         return asarray(np.bincount(numbers, minlength=minlength))
     size = np.bincount(numbers, minlength=minlength).size
-    amounts = floats("bincount", weights)
+    amounts = to_floats("bincount", weights)
     return _core.index_add(asarray(np.zeros(size)), 0, numbers.astype(np.int64), amounts)

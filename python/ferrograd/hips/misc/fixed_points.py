@@ -7,7 +7,7 @@ from typing import Any
 
 import ferrograd.numpy as np
 from ferrograd._core import is_grad_enabled
-from ferrograd._tensor.closures import LaterFunction
+from ferrograd._tensor.closures import DeferredFunction
 from ferrograd.errors import NotDifferentiableError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.hips.misc.flatten import flatten
@@ -29,23 +29,23 @@ def fixed_point(
     is zero. Errors: `NotDifferentiableError` where `f` closes over a value that requires grad.
     """
     flat, unflatten = flatten(a)
-    later = LaterFunction(f)
+    later = DeferredFunction(f)
 
-    def of_flat(values: Any) -> Callable[[Any], Any]:
+    def make_step(values: Any) -> Callable[[Any], Any]:
         step: Callable[[Any], Any] = later(unflatten(values))
         return step
 
-    if is_grad_enabled() and isbox(of_flat(getval(flat))(getval(x0))):
+    if is_grad_enabled() and isbox(make_step(getval(flat))(getval(x0))):
         raise NotDifferentiableError(
             "fixed_point: f depends on a value that requires grad and is not in a; pass it in a"
         )
-    found = _solve(flat, x0, of_flat, distance, tol)
-    later.recorded()
+    found = _iterate_to_fixed_point(flat, x0, make_step, distance, tol)
+    later.end_trace()
     return found
 
 
 @primitive
-def _solve(a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Any:
+def _iterate_to_fixed_point(a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Any:
     step = f(a)
     before, x = x0, step(x0)
     while distance(x, before) > tol:
@@ -53,7 +53,9 @@ def _solve(a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Any:
     return x
 
 
-def _by_a(ans: Any, a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Callable[[Any], Any]:
+def _make_vjp_of_a(
+    ans: Any, a: Any, x0: Any, f: Any, distance: Any, tol: float
+) -> Callable[[Any], Any]:
     """Solves `w = g + wᵀ ∂x f` by the same kind of iteration, then pulls `w` back to `a`.
 
     The solution depends on `a`, `ans` and `g`, and is differentiable by all three.
@@ -62,16 +64,18 @@ def _by_a(ans: Any, a: Any, x0: Any, f: Any, distance: Any, tol: float) -> Calla
     def pull(g: Any) -> Any:
         given, unflatten = flatten((a, ans, g))
 
-        def affine(values: Any) -> Callable[[Any], Any]:
+        def make_affine_map(values: Any) -> Callable[[Any], Any]:
             at, x, seed = unflatten(values)
             by_x, _ = make_vjp(lambda x: f(at)(x))(x)
             return lambda w: seed + by_x(w)
 
-        weight = _solve(given, np.zeros(np.shape(g)), affine, distance, tol)
+        weight = _iterate_to_fixed_point(
+            given, np.zeros(np.shape(g)), make_affine_map, distance, tol
+        )
         by_a, _ = make_vjp(lambda a: f(a)(ans))(a)
         return by_a(weight)
 
     return pull
 
 
-defvjp(_solve, _by_a, None)
+defvjp(_iterate_to_fixed_point, _make_vjp_of_a, None)

@@ -29,7 +29,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     {'w': [2.0, 4.0], 'b': 6.0}
     """
     found, tree = _flatten(value)
-    places = list(_sorted_places(tree, 0))
+    places = list(_iter_sorted_positions(tree, 0))
     leaves = [found[k] for k in places]
     shapes = [np.shape(leaf) for leaf in leaves]
     dtypes = [getattr(leaf, "dtype", None) for leaf in leaves]
@@ -47,7 +47,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
             part = np.reshape(vector[ends[k] : ends[k + 1]], shape)
             if dtype is not None and part.dtype != dtype and dtype.kind == "f":
                 part = part.astype(dtype)
-            parts[places[k]] = part[()] if dtype is not None or shape else _number(part)
+            parts[places[k]] = part[()] if dtype is not None or shape else _to_python_number(part)
         return tree.unflatten(parts)
 
     if not leaves:
@@ -55,7 +55,7 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     return np.concatenate([np.ravel(np.asarray(leaf)) for leaf in leaves]), unflatten
 
 
-def _sorted_places(tree: Tree, first: int) -> Iterator[int]:
+def _iter_sorted_positions(tree: Tree, first: int) -> Iterator[int]:
     """The positions of the leaves from `first`; those of a dict in the order of its sorted keys."""
     if tree.is_leaf:
         yield first
@@ -68,10 +68,10 @@ def _sorted_places(tree: Tree, first: int) -> Iterator[int]:
         with suppress(TypeError):
             items.sort(key=itemgetter(0))
     for _, child, start in items:
-        yield from _sorted_places(child, start)
+        yield from _iter_sorted_positions(child, start)
 
 
-def _number(part: Any) -> Any:
+def _to_python_number(part: Any) -> Any:
     """A Python number from an array of one element; a tensor is returned unchanged."""
     return part.item() if isinstance(part, numpy.ndarray | numpy.number) else part
 

@@ -17,27 +17,27 @@ Gradient = Callable[[Any, int], Any]
 Callback = Callable[[Any, int, Any], Any] | None
 
 
-def _of_nested(optimize: Callable[..., Any]) -> Callable[..., Any]:
+def _accept_nested_values(optimize: Callable[..., Any]) -> Callable[..., Any]:
     """Lets an optimiser of vectors take nested values."""
 
     @wraps(optimize)
-    def nested(
+    def optimize_nested(
         grad: Gradient, x0: Any, callback: Callback = None, *args: Any, **kwargs: Any
     ) -> Any:
         start, unflatten = flatten(x0)
 
-        def of_vector(x: Any, step: int) -> Any:
+        def flat_gradient(x: Any, step: int) -> Any:
             return flatten(grad(unflatten(x), step))[0]
 
-        def told(x: Any, step: int, slope: Any) -> Any:
+        def nested_callback(x: Any, step: int, slope: Any) -> Any:
             return None if callback is None else callback(unflatten(x), step, unflatten(slope))
 
-        return unflatten(optimize(of_vector, start, told, *args, **kwargs))
+        return unflatten(optimize(flat_gradient, start, nested_callback, *args, **kwargs))
 
-    return nested
+    return optimize_nested
 
 
-@_of_nested
+@_accept_nested_values
 def sgd(
     grad: Gradient,
     x: Any,
@@ -57,7 +57,7 @@ def sgd(
     return x
 
 
-@_of_nested
+@_accept_nested_values
 def rmsprop(
     grad: Gradient,
     x: Any,
@@ -78,7 +78,7 @@ def rmsprop(
     return x
 
 
-@_of_nested
+@_accept_nested_values
 def adam(
     grad: Gradient,
     x: Any,

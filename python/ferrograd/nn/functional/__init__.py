@@ -12,4 +12,4 @@ from ferrograd.nn._operations import *
 # `load_all` imports all files first: then a function can replace the file of the same name.
 globals().update(_name_table.NameTable(_nn_names.FUNCTIONAL).load_all())
 
-__getattr__ = _missing_name_errors.module_getattr("nn.functional")
+__getattr__ = _missing_name_errors.make_module_getattr("nn.functional")

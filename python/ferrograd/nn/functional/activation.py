@@ -14,7 +14,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Tensor, asarray, softmax, tanh, where
 from ferrograd._tensor.creation import get_prototype, zeros_like
-from ferrograd._tensor.generator import Generator, draw
+from ferrograd._tensor.generator import Generator, draw_tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import _operations
 from ferrograd.nn.functional._arguments import check_not_inplace
@@ -170,7 +170,7 @@ def rrelu(
     if not training:
         return _core.leaky_relu(x, (lower + upper) / 2)
     shape, dtype = x.shape, x.dtype
-    slope = draw(generator, lambda rng: rng.uniform(lower, upper, shape).astype(dtype))
+    slope = draw_tensor(generator, lambda rng: rng.uniform(lower, upper, shape).astype(dtype))
     return where(x >= 0, x, slope * x)
 
 
@@ -225,7 +225,7 @@ def gumbel_softmax(
     """
     logits = asarray(logits)
     shape, dtype = logits.shape, logits.dtype
-    noise = draw(generator, lambda rng: rng.gumbel(size=shape).astype(dtype))
+    noise = draw_tensor(generator, lambda rng: rng.gumbel(size=shape).astype(dtype))
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

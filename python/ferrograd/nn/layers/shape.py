@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ferrograd._core import Tensor, flatten
-from ferrograd._pytorch.validate import wholes
+from ferrograd._pytorch.validate import check_integers
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
@@ -54,7 +54,7 @@ class Unflatten(Module):
         if isinstance(dim, str):
             raise ArgumentError("Unflatten: axes have no names here; give the number of the axis")
         self.dim = dim
-        self.unflattened_size = wholes("Unflatten", "unflattened_size", unflattened_size, -1)
+        self.unflattened_size = check_integers("Unflatten", "unflattened_size", unflattened_size, -1)
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with more axes."""

@@ -26,4 +26,4 @@ from ferrograd.nn.utils.vectors import (
 )
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _missing_name_errors.module_getattr("nn.utils")
+    __getattr__ = _missing_name_errors.make_module_getattr("nn.utils")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd import _core, linalg
 from ferrograd._core import Tensor
-from ferrograd._tensor.generator import draw
+from ferrograd._tensor.generator import draw_tensor
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError
 from ferrograd.nn._module import Module
@@ -111,7 +111,7 @@ class _SpectralNorm(Module):
 
 
 def _draw_normal(size: int) -> Any:
-    return draw(None, lambda rng: np.asarray(rng.standard_normal(size)))
+    return draw_tensor(None, lambda rng: np.asarray(rng.standard_normal(size)))
 
 
 def spectral_norm(

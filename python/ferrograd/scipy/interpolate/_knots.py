@@ -9,7 +9,7 @@ import numpy
 import ferrograd.numpy as np
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ShapeError
-from ferrograd.numpy._tensor_arguments import tensor_of
+from ferrograd.numpy._tensor_arguments import to_tensor
 from ferrograd.scipy._conversions import as_floats, detach, to_float_array
 
 
@@ -47,7 +47,7 @@ def interval(knots: Any, at: Any) -> Any:
 def take_elements(values: Any, index: Any) -> Any:
     """The elements at indices; a tensor if the array or the indices are one."""
     parts = index if isinstance(index, tuple) else (index,)
-    return tensor_of(values)[index] if any(isinstance(p, Tensor) for p in parts) else values[index]
+    return to_tensor(values)[index] if any(isinstance(p, Tensor) for p in parts) else values[index]
 
 
 def append_axes(value: Any, like: Any) -> Any:

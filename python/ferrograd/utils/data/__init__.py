@@ -33,4 +33,4 @@ from ferrograd.utils.data._sampler import (
 )
 
 if not _typing.TYPE_CHECKING:
-    __getattr__ = _missing_name_errors.module_getattr("utils.data")
+    __getattr__ = _missing_name_errors.make_module_getattr("utils.data")
