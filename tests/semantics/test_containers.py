@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ferrograd as fg
-from ferrograd._tensor.pytree import LEAF, MAX_DEPTH, Tree, flatten, find_tensors
+from ferrograd._tensor.pytree import LEAF, MAX_DEPTH, Tree, find_tensors, flatten
 
 
 class Pair(NamedTuple):

@@ -187,12 +187,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Source = None) -> 
     columns = math.prod(int(n) for n in tensor.shape[1:])
     shape = (max(rows, columns), min(rows, columns))
 
-    def draw(rng: np.random.Generator) -> np.ndarray:
+    def draw_orthogonal(rng: np.random.Generator) -> np.ndarray:
         q, r = np.linalg.qr(rng.standard_normal(shape))
         q *= np.sign(np.diag(r))
         return np.ascontiguousarray(q.T if rows < columns else q)
 
-    values = asarray(draw(generator, draw)) * gain
+    values = asarray(draw_tensor(generator, draw_orthogonal)) * gain
     return _assign_values(tensor, values.reshape(tensor.shape))
 
 
@@ -210,13 +210,13 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Sourc
     rows, columns = (int(n) for n in tensor.shape)
     zeros = math.ceil(sparsity * rows)
 
-    def draw(rng: np.random.Generator) -> np.ndarray:
+    def draw_sparse(rng: np.random.Generator) -> np.ndarray:
         values = rng.normal(0.0, std, (rows, columns))
         for column in range(columns):
             values[rng.permutation(rows)[:zeros], column] = 0.0
         return values
 
-    return _assign_values(tensor, draw(generator, draw))
+    return _assign_values(tensor, draw_tensor(generator, draw_sparse))
 
 
 def fans(tensor: Tensor, layout: str | None = None) -> tuple[int, int]:

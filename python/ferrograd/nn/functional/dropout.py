@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, where
-from ferrograd._tensor.generator import Generator, draw
+from ferrograd._tensor.generator import Generator, draw_tensor
 from ferrograd.errors import ShapeError
 from ferrograd.nn._operations import dropout_mask
 from ferrograd.nn.functional._arguments import check_not_inplace, check_probability
@@ -51,7 +51,7 @@ def dropout(
 
 def _draw_mask(shape: Sequence[int], p: float, generator: Source) -> Tensor:
     """Truth with probability `1 - p`."""
-    return draw(generator, lambda rng: rng.random(shape) >= p)
+    return draw_tensor(generator, lambda rng: rng.random(shape) >= p)
 
 
 def _channel_mask_shape(op: str, x: Tensor, spatial: int) -> tuple[int, ...]:
