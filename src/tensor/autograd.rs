@@ -166,10 +166,10 @@ impl Tensor {
         let mut detached = Tensor::assemble(shared, self.layout.clone(), self.dtype, None);
         detached.flags = TensorFlags::DETACHED;
         if self.is_read_only() {
-            detached.flags = detached.flags.and(TensorFlags::READ_ONLY);
+            detached.flags = detached.flags.with(TensorFlags::READ_ONLY);
         }
         if self.is_inference() {
-            detached.flags = detached.flags.and(TensorFlags::INFERENCE);
+            detached.flags = detached.flags.with(TensorFlags::INFERENCE);
         }
         if self.view_origin == ViewOrigin::Element && self.is_value() {
             detached.view_origin = ViewOrigin::Element;
@@ -183,7 +183,7 @@ impl Tensor {
         let mut returned = self.detach();
         returned.flags = if shared { TensorFlags::VIEW } else { TensorFlags::default() };
         if self.storage.is_data_handle() {
-            returned.flags = returned.flags.and(TensorFlags::DETACHED);
+            returned.flags = returned.flags.with(TensorFlags::DETACHED);
         }
         returned.view_origin = ViewOrigin::Plain;
         returned.with_origin(ViewOrigin::CustomFunction)

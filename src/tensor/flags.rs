@@ -31,15 +31,15 @@ impl TensorFlags {
         self.0 & other.0 == other.0
     }
 
-    /// Clears the flags of `other`.
+    /// This set without the flags of `other`.
     #[inline(always)]
     pub(crate) fn without(self, other: TensorFlags) -> TensorFlags {
         TensorFlags(self.0 & !other.0)
     }
 
-    /// Sets the flags of `other`.
+    /// This set with the flags of `other`.
     #[inline(always)]
-    pub(crate) fn and(self, other: TensorFlags) -> TensorFlags {
+    pub(crate) fn with(self, other: TensorFlags) -> TensorFlags {
         TensorFlags(self.0 | other.0)
     }
 }

@@ -85,7 +85,7 @@ impl Tensor {
     #[inline]
     pub(crate) fn with_layout(&self, layout: Layout) -> Tensor {
         let mut view = Tensor::assemble(self.storage.clone(), layout, self.dtype, None);
-        view.flags = self.flags.and(TensorFlags::VIEW);
+        view.flags = self.flags.with(TensorFlags::VIEW);
         view.view_origin = self.view_origin;
         if self.flags.has(TensorFlags::DETACHED) {
             self.join_history(&view);
@@ -192,7 +192,7 @@ impl Tensor {
     /// This handle with more flags.
     #[inline]
     pub(crate) fn marked(mut self, flags: TensorFlags) -> Tensor {
-        self.flags = self.flags.and(flags);
+        self.flags = self.flags.with(flags);
         self
     }
 
@@ -328,7 +328,7 @@ impl Tensor {
         } else {
             TensorFlags::default()
         };
-        self.flags = if made { memory.and(TensorFlags::INFERENCE) } else { memory };
+        self.flags = if made { memory.with(TensorFlags::INFERENCE) } else { memory };
         self.view_origin = ViewOrigin::Plain;
         if self.storage.is_data_handle() {
             self.storage = self.storage.full_handle();

@@ -87,7 +87,7 @@ impl Tensor {
             if view && !self.flags.has(TensorFlags::INFERENCE) {
                 self.set_origin(ViewOrigin::InferenceMode);
             } else {
-                self.flags = self.flags.and(TensorFlags::INFERENCE);
+                self.flags = self.flags.with(TensorFlags::INFERENCE);
             }
         } else {
             self.set_origin(ViewOrigin::NoGrad);
@@ -97,10 +97,10 @@ impl Tensor {
             && inputs
                 .any(|x| x.requires_grad() || x.is_cut() || x.flags.has(TensorFlags::HIDES_GRAD));
         if varies && view {
-            self.flags = self.flags.and(TensorFlags::HIDES_GRAD);
+            self.flags = self.flags.with(TensorFlags::HIDES_GRAD);
         }
         if varies && mode.has(FORWARD) {
-            self.flags = self.flags.and(TensorFlags::CUT);
+            self.flags = self.flags.with(TensorFlags::CUT);
         }
     }
 }
