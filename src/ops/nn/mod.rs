@@ -4,12 +4,12 @@
 //! derivatives.
 
 pub mod attention;
+pub mod bce_kl;
 mod channel_norm;
 pub mod convolution;
 pub mod cross_entropy;
 pub mod distances;
 pub mod grid_sample;
-pub mod likelihood;
 pub mod linear;
 pub mod loss;
 pub mod normalize;

@@ -10,7 +10,7 @@ use crate::ops::core::arguments::Tensors;
 use crate::ops::core::broadcast::{astype, reshape_dims};
 use crate::ops::core::structured::{NodeSpec, from_end, move_cost, record_output, save_none};
 use crate::ops::core::view::{ViewStep, slice_axis, view_through};
-use crate::ops::shape::meshgrid::{at_least_1d, at_least_2d, at_least_3d};
+use crate::ops::shape::broadcast_arrays::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
 
 fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {

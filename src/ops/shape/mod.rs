@@ -2,11 +2,11 @@
 //!
 //! Invariant: a view where the strides allow it; its backward is the inverse operation.
 
+pub mod broadcast_arrays;
 pub mod create;
 pub mod diagonal;
 pub mod flip;
 pub mod join;
-pub mod meshgrid;
 pub mod repeat;
 pub mod reshape;
 pub mod split;

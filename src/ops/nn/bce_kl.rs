@@ -19,13 +19,13 @@ use crate::tensor::Tensor;
 
 elementwise_specs! {
     /// `-b ln a - (1 - b) ln(1 - a)`, logarithms limited to -100. Derivatives: `g (a - b) / (a (1 - a))`, and `g (ln(1 - a) - ln a)`.
-    fn bernoulli(a, b) = BERNOULLI {
+    fn bce(a, b) = BCE {
         forward { float: |a, b| (b - 1.0) * (-a).log1p().max(R::lit(-100.0)) - b * a.ln().max(R::lit(-100.0)); cost: 2.5; }
         by a { float |g, a, b| g * (a - b) / ((1.0 - a) * a).max(R::lit(1e-12)) }
         by b { float |g, a| g * ((-a).log1p().max(R::lit(-100.0)) - a.ln().max(R::lit(-100.0))) }
     }
-    /// `bernoulli(sigmoid(a), b)` without the sigmoid. Derivatives: `g (sigmoid(a) - b)` and `-g a`.
-    fn bernoulli_logits(a, b) = BERNOULLI_LOGITS {
+    /// `bce(sigmoid(a), b)` without the sigmoid. Derivatives: `g (sigmoid(a) - b)` and `-g a`.
+    fn bce_with_logits(a, b) = BCE_WITH_LOGITS {
         forward { float: |a, b| {
             // A certain correct prediction has loss 0, also at an infinite logit.
             let wrong = R::select(a.gt(R::lit(0.0)), 1.0 - b, b);
@@ -35,7 +35,7 @@ elementwise_specs! {
         by b { float |g, a| -g * a }
     }
     /// `b (ln b - a)`, 0 where `b` is 0. Derivatives: `-g b`, and `g (ln b + 1 - a)`, 0 where `b` is 0.
-    fn divergence(a, b) = DIVERGENCE {
+    fn pointwise_kl_div(a, b) = POINTWISE_KL_DIV {
         forward { float: |a, b| {
             let some = b.ne(R::lit(0.0));
             R::select(some, b * (R::select(some, b, R::lit(1.0)).ln() - a), R::lit(0.0))
@@ -47,7 +47,7 @@ elementwise_specs! {
         } }
     }
     /// `e^b (b - a)`. Derivatives: `-g e^b` and `g e^b (b - a + 1)`.
-    fn log_divergence(a, b) = LOG_DIVERGENCE {
+    fn pointwise_kl_div_log_target(a, b) = POINTWISE_KL_DIV_LOG_TARGET {
         forward { float: |a, b| b.exp() * (b - a); cost: 1.0; }
         by a { float |g, b| -g * b.exp() }
         by b { float |g, a, b| g * b.exp() * (b - a + 1.0) }
@@ -85,14 +85,14 @@ crate::operations! { family "losses" [float32];
     fn binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned()) -> Tensor {
         let (x, target) = same_shape_floats("binary_cross_entropy", x, target)?;
         check_probabilities(&x)?;
-        let losses = apply_weight(binary(&BERNOULLI, &x, &target)?, weight)?;
+        let losses = apply_weight(binary(&BCE, &x, &target)?, weight)?;
         reduce("binary_cross_entropy", &losses, &reduction)
     }
     /// Cross entropy of the sigmoid of logits `x` against targets in 0..1; `pos_weight` multiplies the loss of positive targets. Derivative: `g (sigmoid(x) - target)`.
     [namespace("nn.functional")]
     fn binary_cross_entropy_with_logits(x: Tensor, target: Tensor, weight: Option<Tensor> = None, reduction: String = "mean".to_owned(), pos_weight: Option<Tensor> = None) -> Tensor {
         let (x, target) = same_shape_floats("binary_cross_entropy_with_logits", x, target)?;
-        let mut losses = binary(&BERNOULLI_LOGITS, &x, &target)?;
+        let mut losses = binary(&BCE_WITH_LOGITS, &x, &target)?;
         if let Some(pos_weight) = pos_weight {
             // The loss of positive targets once more, pos_weight - 1 times.
             let extra = binary(&MULTIPLY, &target, &binary_scalar(&SUBTRACT, pos_weight, Scalar::Float(1.0))?)?;
@@ -114,7 +114,7 @@ crate::operations! { family "losses" [float32];
     [namespace("nn.functional")]
     fn kl_div(x: Tensor, target: Tensor, reduction: String = "mean".to_owned(), log_target: bool = false) -> Tensor {
         let (x, target) = same_shape_floats("kl_div", x, target)?;
-        let losses = binary(if log_target { &LOG_DIVERGENCE } else { &DIVERGENCE }, &x, &target)?;
+        let losses = binary(if log_target { &POINTWISE_KL_DIV_LOG_TARGET } else { &POINTWISE_KL_DIV }, &x, &target)?;
         if reduction != "batchmean" {
             return reduce("kl_div", &losses, &reduction);
         }
