@@ -9,4 +9,4 @@ mod fuse;
 mod fuse_rows;
 pub(in crate::compile) mod memory_plan;
 pub(in crate::compile) mod pipeline;
-mod scalars_to_constants;
+mod splat_scalars;

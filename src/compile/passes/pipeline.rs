@@ -2,9 +2,7 @@
 //!
 //! Invariant: no pass changes a bit of a result.
 
-use super::{
-    constant_folding, copy_elision, cse, fuse, fuse_rows, memory_plan, scalars_to_constants,
-};
+use super::{constant_folding, copy_elision, cse, fuse, fuse_rows, memory_plan, splat_scalars};
 use crate::compile::ir::{Buffer, Output, Step};
 
 /// Whether a pass is enabled: `FERROGRAD_COMPILE_PASSES` lists the enabled ones; all are if it is not set.
@@ -47,7 +45,7 @@ pub(in crate::compile) fn run(
         steps = fuse::fuse(steps, buffers);
     }
     if is_enabled("spread") {
-        scalars_to_constants::expand(&mut steps, buffers);
+        splat_scalars::splat(&mut steps, buffers);
     }
     steps
 }

@@ -11,7 +11,7 @@ use crate::kernels::elementwise::{SMALL_CALL_ELEMENTS, repeat_element};
 use crate::kernels::launch::Strides;
 
 /// Replaces scalars of small loops by constant arrays, if the loop can be lowered then.
-pub(in crate::compile) fn expand(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
+pub(in crate::compile) fn splat(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
     let mut constants: FastMap<(u64, usize), BufferId> = FastMap::default();
     for step in steps {
         let Some(map) = step.map() else { continue };
@@ -33,9 +33,9 @@ pub(in crate::compile) fn expand(steps: &mut [Step], buffers: &mut Vec<Buffer>) 
             let (dims, strides) = (dims.clone(), constant_strides(&dims));
             *argument = MapOperand::Slice(Slice { buffer, dtype, offset: 0, dims, strides });
         }
-        let expanded = Step::from_map(step.name, map);
-        if can_lower(&expanded) {
-            *step = expanded;
+        let splatted = Step::from_map(step.name, map);
+        if can_lower(&splatted) {
+            *step = splatted;
         }
     }
 }
