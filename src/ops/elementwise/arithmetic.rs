@@ -54,10 +54,10 @@ elementwise! { family "arithmetic" [in_place];
     /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy.
     [numpy("power"), aliases("pow")]
     fn power(a, b) = POWER {
-        guard crate::ops::elementwise::integer::refuse_negative_power;
-        unary_for_scalar crate::ops::elementwise::powers::for_exponent;
+        guard crate::ops::elementwise::integer_power_shift::refuse_negative_power;
+        unary_for_scalar crate::ops::elementwise::constant_exponents::for_exponent;
         forward { complex [exponential]: |a, b| a.powf(b);
-            ints: |a, b| crate::ops::elementwise::integer::power(a, b); cost: 4.0; }
+            ints: |a, b| crate::ops::elementwise::integer_power_shift::power(a, b); cost: 4.0; }
         by a { complex [exponential] |g, a, b| R::select(b.eq(R::lit(0.0)), R::lit(0.0), g * (b * a.powf(R::select(b.eq(R::lit(0.0)), R::lit(1.0), b - 1.0)))) }
         by b { complex |g, a, b, y| g * y * R::select(R::mask_and(a.eq(R::lit(0.0)), b.ge(R::lit(0.0))), R::lit(1.0), a).ln() }
     }

@@ -23,11 +23,11 @@ elementwise! { family "bitwise" [in_place];
     /// `a * 2**b` without overflow checks; 0 where all bits are shifted out or `b` is negative.
     [numpy("left_shift", "bitwise_left_shift"), aliases("bitwise_left_shift")]
     fn left_shift(a, b) = LEFT_SHIFT {
-        forward { ints [avx2]: |a, b| crate::ops::elementwise::integer::left_shift(a, b); cost: 0.5; }
+        forward { ints [avx2]: |a, b| crate::ops::elementwise::integer_power_shift::left_shift(a, b); cost: 0.5; }
     }
     /// `a // 2**b`; only the sign is left where all bits are shifted out or `b` is negative.
     [numpy("right_shift", "bitwise_right_shift"), aliases("bitwise_right_shift")]
     fn right_shift(a, b) = RIGHT_SHIFT {
-        forward { ints [avx2]: |a, b| crate::ops::elementwise::integer::right_shift(a, b); cost: 0.5; }
+        forward { ints [avx2]: |a, b| crate::ops::elementwise::integer_power_shift::right_shift(a, b); cost: 0.5; }
     }
 }

@@ -8,11 +8,11 @@ pub mod cast;
 mod comparison;
 pub mod complex;
 mod functions;
-pub(crate) mod integer;
+pub(crate) mod integer_power_shift;
 pub mod nextafter;
 pub mod rounding;
 pub mod select;
 pub mod ternary;
 
 pub use comparison::{closeness, compare, extremes};
-pub use functions::{activation, gelu, powers, special, thresholds, unary};
+pub use functions::{activation, constant_exponents, gelu, special, thresholds, unary};

@@ -3,8 +3,8 @@
 //! Invariant: derivatives are made of differentiable functions.
 
 pub mod activation;
+pub mod constant_exponents;
 pub mod gelu;
-pub mod powers;
 pub mod special;
 pub mod thresholds;
 pub mod unary;
