@@ -9,6 +9,7 @@
 
 use smallvec::smallvec;
 
+use super::check_phase_invariance::check_phase_invariance;
 use super::helpers::{
     add, as_row, check_memory, columns, cost, h, mm, mul, not_converged_error, square, sub,
     with_matrix_dims,
@@ -16,7 +17,6 @@ use super::helpers::{
 use super::schur::record_schur;
 use super::solve::inverse;
 use super::svd::divide_by_gaps;
-use super::vector_phase::refuse_phase;
 use crate::error::{Error, Result};
 use crate::graph;
 use crate::kernels;
@@ -43,7 +43,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
     };
     if let Some(gv) = &gv {
         let mixing = mm(&h(&v)?, gv)?;
-        refuse_phase("eig", &mixing, gv)?;
+        check_phase_invariance("eig", &mixing, gv)?;
         // Vectors have a fixed length: remove the component that changes it.
         let lengths = real(&diagonal(&mixing)?)?.cast_like(&mixing)?;
         let lengthening = mul(&mm(&h(&v)?, &v)?, &as_row(&lengths)?)?;

@@ -5,11 +5,11 @@
 
 use smallvec::smallvec;
 
+use super::check_phase_invariance::check_phase_invariance;
 use super::helpers::{
     check_memory, columns, cost, h, hermitian, mm, not_converged_error, square, with_matrix_dims,
 };
 use super::svd::divide_by_gaps;
-use super::vector_phase::refuse_phase;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::structured::{NodeSpecMany, Save, record_outputs};
@@ -49,7 +49,7 @@ fn decompose(op: &'static str, a: &Tensor, triangle: &str) -> Result<(Tensor, Te
             };
             if let Some(gv) = &gv {
                 let mixing = mm(&h(&v)?, gv)?;
-                refuse_phase("eigh", &mixing, gv)?;
+                check_phase_invariance("eigh", &mixing, gv)?;
                 core = add(&core, &divide_by_gaps(&mixing, &w, &w, &mixing)?)?;
             }
             cx.give_with(0, |_| hermitian(&mm(&mm(&v, &core)?, &h(&v)?)?))

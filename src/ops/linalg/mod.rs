@@ -2,6 +2,7 @@
 //!
 //! Invariant: axes before the last two are batch axes, whose items are independent.
 
+mod check_phase_invariance;
 pub mod cholesky;
 pub mod determinant;
 pub mod eig;
@@ -15,4 +16,3 @@ pub mod qr;
 mod schur;
 pub mod solve;
 pub mod svd;
-mod vector_phase;

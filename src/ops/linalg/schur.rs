@@ -7,11 +7,11 @@
 
 use smallvec::smallvec;
 
+use super::check_phase_invariance::check_phase_invariance;
 use super::helpers::{
     add, columns, cost, h, matrix_error, mm, mul, rows, skew, slice_columns, sub,
 };
 use super::solve::{TriangleSpec, triangular_solution};
-use super::vector_phase::refuse_phase;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::decide;
@@ -53,7 +53,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
             (add(&one, &other)?, astype(&size, one.dtype())?)
         }
     };
-    refuse_phase("schur", &mixing, &size)?;
+    check_phase_invariance("schur", &mixing, &size)?;
     let mut core = solve_sylvester(&t, &tril(&skew(&mixing)?, -1)?)?;
     if let Some(g) = &upper {
         core = add(&core, g)?;

@@ -5,12 +5,12 @@
 
 use smallvec::smallvec;
 
+use super::check_phase_invariance::check_phase_invariance;
 use super::helpers::{
     add, as_column, as_row, check_memory, columns, cost, h, matrices, mm, mul, negative,
     not_converged_error, rows, skew, square, sub, with_matrix_dims,
 };
 use super::qr::complete_basis;
-use super::vector_phase::refuse_phase;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph;
@@ -151,7 +151,7 @@ fn gradient(cx: &mut Cx<'_>) -> Result<()> {
         });
     }
     if let (Some(phases), Some(g)) = (&phases, gu.as_ref().or(gvt.as_ref())) {
-        refuse_phase("svd", phases, g)?;
+        check_phase_invariance("svd", phases, g)?;
     }
     add_term(mm(&mm(&u, &core)?, &vt)?)?;
     if let Some(total) = rest {

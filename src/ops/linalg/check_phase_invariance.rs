@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 
 /// Refuses a gradient `g` of vectors `v` if `mixing` = `vᴴ g` (for pairs of vectors, the sum of
 /// both) has a diagonal that is not real: rotating the phases would change the result.
-pub(super) fn refuse_phase(op: &'static str, mixing: &Tensor, g: &Tensor) -> Result<()> {
+pub(super) fn check_phase_invariance(op: &'static str, mixing: &Tensor, g: &Tensor) -> Result<()> {
     if !mixing.dtype().is_complex() || g.size() == 0 {
         return Ok(());
     }
