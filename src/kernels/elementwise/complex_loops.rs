@@ -6,7 +6,7 @@
 use super::loop_call::{Loop, LoopFn};
 use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
 use crate::dtype::{Complex64, Complex128};
-use crate::kernels::math::{Argument, complex::is_extreme};
+use crate::kernels::math::{FullRangeTest, complex::is_extreme};
 use crate::kernels::number::complex_scalar::{ComplexElement, ComplexLane};
 
 /// Which arguments of a complex formula need `CAREFUL` lanes.

@@ -4,7 +4,7 @@
 
 use super::loop_call::{Loop, LoopFn};
 use super::loop_table::LoopTable;
-use crate::kernels::math::Argument;
+use crate::kernels::math::FullRangeTest;
 use crate::kernels::number::real::{Lit, Real};
 use crate::kernels::number::scalar::Lane;
 
@@ -131,7 +131,7 @@ pub(super) unsafe fn span<L, K, T, const N: usize, const P: usize>(
 /// # Safety
 /// The operands hold `end` elements.
 #[inline(always)]
-unsafe fn any_needs_full_range<T: Argument, const N: usize>(
+unsafe fn any_needs_full_range<T: FullRangeTest, const N: usize>(
     which: FullRange,
     x: &[*const T; N],
     (start, end): (usize, usize),
@@ -172,7 +172,7 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
     params: *const f64,
 ) where
     K: Kernel<N, P>,
-    T: Argument,
+    T: FullRangeTest,
     Lane<T, FMA, false>: Real,
     Lane<T, FMA, true>: Real,
     f64: Lit<Lane<T, FMA, false>> + Lit<Lane<T, FMA, true>>,
@@ -284,7 +284,7 @@ macro_rules! levels {
             params: *const f64,
         ) where
             K: Kernel<N, P>,
-            T: Argument,
+            T: FullRangeTest,
             Lane<T, { $fma }, false>: Real,
             Lane<T, { $fma }, true>: Real,
             f64: Lit<Lane<T, { $fma }, false>> + Lit<Lane<T, { $fma }, true>>,

@@ -13,4 +13,4 @@ pub use super::power::w64::*;
 pub use super::remainder::w64::*;
 pub use super::root::w64::*;
 pub use super::sinc::sinc;
-pub use super::trig::w64::*;
+pub use super::trig64::w64::*;

@@ -4,13 +4,13 @@
 //! ones are scalar code, or the standard library's. Invariant: a value depends on whether products are fused
 //! (`FMA`), not on the vector width.
 
-mod argument;
 mod basic;
 #[allow(missing_docs)]
 pub mod complex;
 mod exp;
 pub mod f32;
 pub mod f64;
+mod full_range;
 mod hyperbolic;
 mod log;
 mod power;
@@ -19,6 +19,6 @@ mod root;
 mod special;
 mod trigonometry;
 
-pub use argument::Argument;
+pub use full_range::FullRangeTest;
 use special::{erf, erfinv, gamma, polygamma};
-use trigonometry::{inverse, sinc, trig, trig32};
+use trigonometry::{inverse, sinc, trig32, trig64};

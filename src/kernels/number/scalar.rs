@@ -10,7 +10,7 @@ use crate::kernels::math;
 
 /// One float of a loop. `FMA`: the loop is compiled for a CPU with fused multiply-add. `FULL_RANGE`: `sin`,
 /// `cos`, `tan`, `erfinv` and `fmod` are accurate for every argument and slower; without it their result for
-/// arguments that `math::Argument` tests for is undefined.
+/// arguments that `math::FullRangeTest` tests for is undefined.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Lane<T, const FMA: bool, const FULL_RANGE: bool = false>(pub T);

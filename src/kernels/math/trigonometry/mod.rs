@@ -4,5 +4,5 @@
 
 pub(super) mod inverse;
 pub(super) mod sinc;
-pub(super) mod trig;
 pub(super) mod trig32;
+pub(super) mod trig64;

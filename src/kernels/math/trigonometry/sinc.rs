@@ -7,7 +7,7 @@
 use std::f64::consts::PI;
 
 use crate::kernels::math::basic::round64::horner;
-use crate::kernels::math::trig::w64;
+use crate::kernels::math::trig64::w64;
 
 /// Higher orders give NaN: their value overflows the reference of its error bound.
 const MAX_ORDER: f64 = 300.0;

@@ -1,10 +1,10 @@
 //! Sine, cosine and tangent of float32: `x = k pi/2 + r` with `r` in two parts, and polynomials on
 //! `|r| <= pi/4`; the tangent is a quotient.
 //!
-//! Without FMA the reduction is done in float64. As in `trig`, a `FULL_RANGE` lane calls the standard library
+//! Without FMA the reduction is done in float64. As in `trig64`, a `FULL_RANGE` lane calls the standard library
 //! beyond `MAX_FAST_ANGLE`. Error: all below 1.5 ulp.
 
-use super::trig::MAX_FAST_ANGLE;
+use super::trig64::MAX_FAST_ANGLE;
 use crate::kernels::math::basic::round32;
 
 /// `(sin(r) - r) / r^3`, `(cos(r) - 1 + r^2 / 2) / r^4` and `(tan(r) - r) / r^3` in `r^2`.

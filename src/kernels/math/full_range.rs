@@ -2,10 +2,10 @@
 //!
 //! Invariant: where the test is false, the fast lane has the correct value.
 
-use super::{erfinv, remainder, trig::MAX_FAST_ANGLE};
+use super::{erfinv, remainder, trig64::MAX_FAST_ANGLE};
 
 /// An argument that loops test before they choose between fast and `FULL_RANGE` lanes.
-pub trait Argument: Copy {
+pub trait FullRangeTest: Copy {
     /// Whether sin, cos and tan need a `FULL_RANGE` lane.
     fn is_large_angle(self) -> bool;
     /// Whether the remainder of `self / o` needs a `FULL_RANGE` lane.
@@ -14,9 +14,9 @@ pub trait Argument: Copy {
     fn is_near_domain_end(self) -> bool;
 }
 
-macro_rules! argument {
+macro_rules! full_range_test {
     ($($t:ident $module:ident),*) => {$(
-        impl Argument for $t {
+        impl FullRangeTest for $t {
             #[inline(always)]
             fn is_large_angle(self) -> bool {
                 self.abs() > MAX_FAST_ANGLE as $t
@@ -32,4 +32,4 @@ macro_rules! argument {
         }
     )*};
 }
-argument!(f64 w64, f32 w32);
+full_range_test!(f64 w64, f32 w32);
