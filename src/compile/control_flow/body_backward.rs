@@ -2,7 +2,7 @@
 //!
 //! Invariant: it does not read a missing cotangent.
 
-use super::binding::ResultBinding;
+use super::run_body::ResultBinding;
 use crate::compile::exec::Executable;
 use crate::compile::trace::{ForwardBackward, PartialBackward};
 

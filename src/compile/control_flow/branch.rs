@@ -4,8 +4,8 @@
 
 use smallvec::SmallVec;
 
-use super::binding::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
 use super::body_backward::BodyBackward;
+use super::run_body::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
 use crate::compile::exec::Session;
 use crate::compile::trace::ForwardBackward;
 use crate::error::Result;

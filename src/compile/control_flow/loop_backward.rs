@@ -6,9 +6,9 @@
 use smallvec::SmallVec;
 
 use super::backward_plan::BackwardPlan;
-use super::binding::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
-use super::iterations::{LoopOperands, Segment};
 use super::loop_forward::{CarryBuffers, LoopProgram, LoopResiduals};
+use super::run_body::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
+use super::run_iterations::{LoopOperands, Segment};
 use crate::array::Storage;
 use crate::compile::exec::Session;
 use crate::error::Result;

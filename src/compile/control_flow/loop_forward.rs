@@ -4,8 +4,8 @@
 
 use smallvec::SmallVec;
 
-use super::binding::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
-use super::iterations::{Iterations, LoopOperands};
+use super::run_body::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
+use super::run_iterations::{Iterations, LoopOperands};
 use crate::array::Storage;
 use crate::compile::exec::{Executable, Session};
 use crate::compile::trace::ForwardBackward;
@@ -174,7 +174,7 @@ impl LoopProgram {
         self.parts.carries
     }
 
-    /// The number of iterations; `usize::MAX` for a `while_loop`.
+    /// The number of run_iterations; `usize::MAX` for a `while_loop`.
     pub fn length(&self) -> usize {
         self.parts.length
     }

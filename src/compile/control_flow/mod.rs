@@ -5,15 +5,15 @@
 //! input of its executables.
 
 mod backward_plan;
-mod binding;
 mod body_backward;
 mod branch;
 mod branch_vjp;
-mod iterations;
 mod kernel_pair;
 mod loop_backward;
 mod loop_forward;
 mod loops;
+mod run_body;
+mod run_iterations;
 mod subprogram;
 mod switch;
 
