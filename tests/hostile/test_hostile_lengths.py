@@ -103,6 +103,18 @@ def test_what_has_no_end_is_refused_at_once() -> None:
     assert said == ["done"], done.stdout[-300:] + done.stderr
 
 
+def test_repetitions_without_room_are_refused_at_once() -> None:
+    program = (
+        "import faulthandler\nimport numpy as np, ferrograd as fg\n"
+        "from hostile.child import limit_memory\nlimit_memory()\n"
+        "faulthandler.dump_traceback_later(20, exit=True)\n"
+        "try:\n    np.resize(fg.ones(3), 2**31)\nexcept MemoryError:\n    print('refused')"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
+    assert done.stdout == "refused\n", done.stderr
+
+
 def test_the_sweep_sees_what_it_looks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = endless.calls_of("ferrograd.as_strided", fg.as_strided)[:4]
     assert len(calls) == 4

@@ -5,6 +5,7 @@ Invariant: shapes, errors and order are NumPy's because NumPy makes them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,7 +70,18 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
 @register_composition("resize")
 def resize(a: Any, new_shape: Any) -> Tensor:
     """The elements repeated until they fill the shape."""
-    return rearrange_elements([asarray(a)], lambda a: np.resize(a, new_shape))
+    return rearrange_elements([asarray(a)], lambda indices: resize_indices(indices, new_shape))
+
+
+def resize_indices(indices: Any, new_shape: Any) -> Any:
+    """`np.resize` of the indices 0, 1, 2, …, which joins one array for each repetition."""
+    shape = (new_shape,) if isinstance(new_shape, int | np.integer) else new_shape
+    is_plain = isinstance(shape, tuple | list) and all(
+        isinstance(n, int | np.integer) and n >= 0 for n in shape
+    )
+    if not is_plain or not indices.size:
+        return np.resize(indices, new_shape)
+    return (np.arange(math.prod(shape)) % indices.size).reshape(shape)
 
 
 @register_composition("block")
