@@ -12,12 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from instrumented import ROOT, build, in_place, output, tools
+from instrumented import ROOT, build_core, find_llvm_tools, install_core, run_command
 
-MEASURED = "src/bindings/custom_op"
-FLOOR = 90.0
+MEASURED_FOLDER = "src/bindings/custom_op"
+MIN_COVERAGE = 90.0
 # What the tests of the shipped wheel check is not this core; slow ones time release code.
-TESTS = ["-m", "not slow", "--ignore", "tests/package/test_packaging.py"]
+PYTEST_ARGUMENTS = ["-m", "not slow", "--ignore", "tests/package/test_packaging.py"]
 
 
 def run_tests(folder: Path, tests: list[str]) -> bool:
@@ -31,14 +31,16 @@ def run_tests(folder: Path, tests: list[str]) -> bool:
     return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode == 0
 
 
-def lines_of(core: Path, folder: Path, cov: Path, profdata: Path) -> dict[str, dict[int, int]]:
+def count_line_runs(
+    core: Path, folder: Path, cov: Path, profdata: Path
+) -> dict[str, dict[int, int]]:
     """How often each line of the measured files ran."""
     profile = folder / "merged.profdata"
     raw = [str(file) for file in folder.glob("*.profraw")]
-    output(profdata, "merge", "-sparse", *raw, "-o", profile)
-    text = output(
+    run_command(profdata, "merge", "-sparse", *raw, "-o", profile)
+    text = run_command(
         *(cov, "export", "-format=lcov", f"-instr-profile={profile}"),
-        *(core, ROOT / MEASURED),
+        *(core, ROOT / MEASURED_FOLDER),
     )
     files: dict[str, dict[int, int]] = {}
     for line in text.splitlines():
@@ -50,7 +52,7 @@ def lines_of(core: Path, folder: Path, cov: Path, profdata: Path) -> dict[str, d
     return files
 
 
-def report(files: dict[str, dict[int, int]]) -> bool:
+def print_coverage(files: dict[str, dict[int, int]]) -> bool:
     """Prints the share of each file with the lines that never ran; whether the floor is held."""
     run = sum(count > 0 for lines in files.values() for count in lines.values())
     total = sum(map(len, files.values()))
@@ -59,22 +61,22 @@ def report(files: dict[str, dict[int, int]]) -> bool:
         share = 100 * (1 - len(missed) / len(lines))
         print(f"{name:44} {len(lines):5} {share:6.1f} %  {', '.join(map(str, missed))}")
     share = 100 * run / total
-    print(f"{MEASURED:44} {total:5} {share:6.1f} %  (at least {FLOOR:.0f} %)")
-    return share >= FLOOR
+    print(f"{MEASURED_FOLDER:44} {total:5} {share:6.1f} %  (at least {MIN_COVERAGE:.0f} %)")
+    return share >= MIN_COVERAGE
 
 
 def main(tests: list[str]) -> None:
     """Builds, tests, reports."""
-    cov, profdata = tools("llvm-cov", "llvm-profdata")
-    core = build([], ["-C", "instrument-coverage"])
+    cov, profdata = find_llvm_tools("llvm-cov", "llvm-profdata")
+    core = build_core([], ["-C", "instrument-coverage"])
     folder = core.parent / "coverage"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     core = Path(shutil.copy(core, folder))
-    with in_place(core):
-        passed = run_tests(folder, tests or TESTS)
+    with install_core(core):
+        passed = run_tests(folder, tests or PYTEST_ARGUMENTS)
     python = subprocess.run([sys.executable, "-m", "coverage", "report"], cwd=ROOT, check=False)
-    rust = report(lines_of(core, folder, cov, profdata))
+    rust = print_coverage(count_line_runs(core, folder, cov, profdata))
     sys.exit(0 if passed and rust and python.returncode == 0 else 1)
 
 

@@ -16,23 +16,23 @@ SECTIONS = {
     "dev-dependencies": ["tests", "examples", "benches", "src"],
     "build-dependencies": ["build.rs"],
 }
-NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
+COMMENTS_AND_STRINGS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"', re.DOTALL)
 
 
-def code_of(places: list[str]) -> str:
+def read_code(places: list[str]) -> str:
     """The Rust code in these files and folders, without comments and strings."""
     files: list[Path] = []
     for place in places:
         path = ROOT / place
         files += sorted(path.rglob("*.rs")) if path.is_dir() else [path] * path.is_file()
-    return "\n".join(NOISE.sub("", file.read_text()) for file in files)
+    return "\n".join(COMMENTS_AND_STRINGS.sub("", file.read_text()) for file in files)
 
 
-def unused(manifest: dict[str, dict[str, object]]) -> list[str]:
+def find_unused(manifest: dict[str, dict[str, object]]) -> list[str]:
     """The dependencies that the code never names, as `section: name`."""
     found = []
     for section, places in SECTIONS.items():
-        code = code_of(places)
+        code = read_code(places)
         for name in manifest.get(section, {}):
             crate = re.escape(name.replace("-", "_"))
             if not re.search(
@@ -45,7 +45,7 @@ def unused(manifest: dict[str, dict[str, object]]) -> list[str]:
 def main() -> None:
     """Exits with a message when a dependency is dead."""
     with open(ROOT / "Cargo.toml", "rb") as file:
-        dead = unused(tomllib.load(file))
+        dead = find_unused(tomllib.load(file))
     if dead:
         sys.exit("no source file uses these; remove them from Cargo.toml:\n  " + "\n  ".join(dead))
 

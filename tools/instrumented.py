@@ -16,32 +16,35 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # The tools from PyPI read no compressed names.
-NAMES = ["-C", "llvm-args=-enable-name-compression=false"]
+NAME_FLAGS = ["-C", "llvm-args=-enable-name-compression=false"]
 
 
-def output(*command: str | Path) -> str:
+def run_command(*command: str | Path) -> str:
     """What the command prints; its failure ends the program."""
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
 
 
-def version(text: str) -> int:
+def parse_llvm_version(text: str) -> int:
     """The major version of LLVM in what `rustc -vV` or a tool of LLVM prints; 0 without one."""
     found = re.search(r"LLVM version:? (\d+)", text)
     return int(found[1]) if found else 0
 
 
-def tools(*names: str) -> list[Path]:
+def find_llvm_tools(*names: str) -> list[Path]:
     """These tools of LLVM, of a version that can read what rustc writes."""
-    sysroot = Path(output("rustc", "--print", "sysroot").strip())
+    sysroot = Path(run_command("rustc", "--print", "sysroot").strip())
     folders = sorted(sysroot.glob("lib/rustlib/*/bin"))
     if spec := find_spec("llvm"):
         folders += [Path(place) / "bin" for place in spec.submodule_search_locations or ()]
     if place := shutil.which(names[0]):
         folders.append(Path(place).parent)
-    needed = version(output("rustc", "-vV"))
+    needed = parse_llvm_version(run_command("rustc", "-vV"))
     for folder in folders:
         found = [folder / name for name in names]
-        if all(tool.exists() and version(output(tool, "--version")) >= needed for tool in found):
+        if all(
+            tool.exists() and parse_llvm_version(run_command(tool, "--version")) >= needed
+            for tool in found
+        ):
             return found
     sys.exit(
         f"{' and '.join(names)}: none of version {needed} or later, which this rustc needs;"
@@ -49,10 +52,10 @@ def tools(*names: str) -> list[Path]:
     )
 
 
-def build(cargo: list[str], flags: list[str]) -> Path:
+def build_core(cargo: list[str], flags: list[str]) -> Path:
     """The core, built with these options of cargo and of rustc; its dependencies are as ever."""
     command = ["cargo", "rustc", "--lib", "--crate-type", "cdylib", "--features", "python", *cargo]
-    command += ["--message-format", "json-render-diagnostics", "--", *NAMES, *flags]
+    command += ["--message-format", "json-render-diagnostics", "--", *NAME_FLAGS, *flags]
     environment = {"PYO3_PYTHON": sys.executable, "PYO3_BUILD_EXTENSION_MODULE": "1", **os.environ}
     done = subprocess.run(
         command, check=True, text=True, stdout=subprocess.PIPE, env=environment, cwd=ROOT
@@ -67,7 +70,7 @@ def build(cargo: list[str], flags: list[str]) -> Path:
 
 
 @contextmanager
-def in_place(core: Path) -> Iterator[None]:
+def install_core(core: Path) -> Iterator[None]:
     """Puts the core where `PYTHONPATH=python` finds it, and afterwards what was there before."""
     place = ROOT / "python" / "ferrograd" / "_core.so"
     before = place.with_suffix(".so.before")

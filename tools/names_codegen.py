@@ -17,14 +17,14 @@ from ferrograd._names.pytorch import PYTORCH_DIFFERENCES
 from ferrograd._names.tensor import TENSOR
 
 ROOT = Path(__file__).resolve().parent.parent
-PYTHON = ROOT / "python" / "ferrograd"
+PACKAGE_FOLDER = ROOT / "python" / "ferrograd"
 PYTHON_METHODS = ROOT / "src" / "bindings" / "call" / "python_methods.rs"
 PYTORCH_PAGE = ROOT / "docs" / "pytorch.md"
 HEADER = "# Written by tools/stubs.py from ferrograd/_names; `{}` loads the same names.\n\n"
-WIDTH = 100
+MAX_LINE_LENGTH = 100
 
 
-def names_by_module(groups: Iterable[NameGroup]) -> list[tuple[str, list[str]]]:
+def group_names_by_module(groups: Iterable[NameGroup]) -> list[tuple[str, list[str]]]:
     """Each module with its names; both are sorted."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, group in iter_names(groups):
@@ -32,35 +32,35 @@ def names_by_module(groups: Iterable[NameGroup]) -> list[tuple[str, list[str]]]:
     return [(module, sorted(names)) for module, names in sorted(found.items())]
 
 
-def import_statements(groups: Iterable[NameGroup]) -> str:
+def format_imports(groups: Iterable[NameGroup]) -> str:
     """The imports with which a stub re-exports the names, one statement for each module."""
-    return "".join(import_statement(module, names) for module, names in names_by_module(groups))
+    return "".join(format_import(module, names) for module, names in group_names_by_module(groups))
 
 
-def import_statement(module: str, names: list[str]) -> str:
+def format_import(module: str, names: list[str]) -> str:
     """One import statement; it takes several lines if it is long."""
     path = f"ferrograd.{module}" if module else "ferrograd"
     parts = [f"{name} as {name}" for name in names]
     line = f"from {path} import {', '.join(parts)}\n"
-    if len(line) <= WIDTH:
+    if len(line) <= MAX_LINE_LENGTH:
         return line
     return f"from {path} import (\n" + "".join(f"    {part},\n" for part in parts) + ")\n"
 
 
-def package_stub() -> str:
+def make_package_stub() -> str:
     """`__init__.pyi` of the package."""
     groups = [group for group in PACKAGE if group.names != "bool"]
     core = "from ferrograd._core import *\n"
     core += "from ferrograd._core import __version__ as __version__, tensor as tensor\n"
-    return HEADER.format("__init__.py") + core + import_statements(groups) + "\nbool = bool_\n"
+    return HEADER.format("__init__.py") + core + format_imports(groups) + "\nbool = bool_\n"
 
 
-def namespace_stub(groups: Iterable[NameGroup], other_imports: str = "") -> str:
+def make_namespace_stub(groups: Iterable[NameGroup], other_imports: str = "") -> str:
     """The stub of a module that contains only these names and `other_imports`."""
-    return HEADER.format("__init__.py") + other_imports + import_statements(groups)
+    return HEADER.format("__init__.py") + other_imports + format_imports(groups)
 
 
-def elementwise_stub() -> str:
+def make_elementwise_stub() -> str:
     """The stub of the element-wise functions of the array API."""
     lines = [
         HEADER.format("_elementwise.py") + "from typing import Any",
@@ -76,7 +76,7 @@ def elementwise_stub() -> str:
     return "\n".join([*lines, ""])
 
 
-def python_methods() -> str:
+def make_python_methods() -> str:
     """The Rust file that lists the methods of tensors written in Python."""
     lines = [
         "//! The methods of `Tensor` that are written in Python: the module below the package, and",
@@ -84,14 +84,14 @@ def python_methods() -> str:
         "",
         "pub(super) const PYTHON_METHODS: &[(&str, &str)] = &[",
     ]
-    for module, names in names_by_module(TENSOR):
+    for module, names in group_names_by_module(TENSOR):
         start = f'    ("{module}", "'
-        for joined in joined_names(names, WIDTH - len(start) - len('"),')):
+        for joined in iter_name_lines(names, MAX_LINE_LENGTH - len(start) - len('"),')):
             lines.append(f'{start}{joined}"),')
     return "\n".join([*lines, "];", ""])
 
 
-def joined_names(names: list[str], width: int) -> Iterator[str]:
+def iter_name_lines(names: list[str], width: int) -> Iterator[str]:
     """Yields the names joined by spaces, in texts of at most `width` characters."""
     line = names[0]
     for name in names[1:]:
@@ -103,7 +103,7 @@ def joined_names(names: list[str], width: int) -> Iterator[str]:
     yield line
 
 
-def names_page() -> str:
+def make_names_page() -> str:
     """`docs/names.md`: the names of the package that are not operations."""
     lines = [
         "# Names",
@@ -120,19 +120,19 @@ def names_page() -> str:
         names = " ".join(f"`{name}`" for name in group.names.split())
         module = "." if group.are_modules and not group.module else group.module
         patterns = (group.numpy, group.torch, group.array_api, group.hips)
-        others = " | ".join(names_elsewhere(group.names, pattern) for pattern in patterns)
+        others = " | ".join(format_names_elsewhere(group.names, pattern) for pattern in patterns)
         lines.append(f"| {names}{mark} | `{module}` | {others} |".replace("|  ", "| "))
     return "\n".join([*lines, ""])
 
 
-def names_elsewhere(names: str, pattern: str) -> str:
+def format_names_elsewhere(names: str, pattern: str) -> str:
     """The names in another library, or "same"; empty if it does not have them."""
     if pattern == SAME:
         return "same"
     return " ".join(f"`{pattern.replace('*', name)}`" for name in names.split()) if pattern else ""
 
 
-def pytorch_page() -> str:
+def make_pytorch_page() -> str:
     """`docs/pytorch.md` with new contents of its generated tables."""
     rows = [
         f"| {entry.pytorch} | {entry.ferrograd} | {entry.why} |".replace("|  |", "| |")
@@ -160,14 +160,16 @@ def replace_table(page: str, head: str, rows: list[str]) -> str:
     return replaced
 
 
-def outputs() -> dict[Path, str]:
+def make_outputs() -> dict[Path, str]:
     """The contents of every generated file."""
     operations = "from ferrograd.nn._operations import *\n"
     return {
-        PYTHON / "__init__.pyi": package_stub(),
-        PYTHON / "nn" / "__init__.pyi": namespace_stub(NN),
-        PYTHON / "nn" / "functional" / "__init__.pyi": namespace_stub(FUNCTIONAL, operations),
-        PYTHON / "array_api" / "__init__.pyi": namespace_stub(
+        PACKAGE_FOLDER / "__init__.pyi": make_package_stub(),
+        PACKAGE_FOLDER / "nn" / "__init__.pyi": make_namespace_stub(NN),
+        PACKAGE_FOLDER / "nn" / "functional" / "__init__.pyi": make_namespace_stub(
+            FUNCTIONAL, operations
+        ),
+        PACKAGE_FOLDER / "array_api" / "__init__.pyi": make_namespace_stub(
             ARRAY_API,
             "from ferrograd.array_api import special as special\n"
             "from ferrograd.array_api._info import (\n"
@@ -176,8 +178,8 @@ def outputs() -> dict[Path, str]:
             ")\n"
             "from ferrograd.array_api._dtype_names import *\n",
         ),
-        PYTHON / "array_api" / "_elementwise.pyi": elementwise_stub(),
-        PYTHON_METHODS: python_methods(),
-        ROOT / "docs" / "names.md": names_page(),
-        PYTORCH_PAGE: pytorch_page(),
+        PACKAGE_FOLDER / "array_api" / "_elementwise.pyi": make_elementwise_stub(),
+        PYTHON_METHODS: make_python_methods(),
+        ROOT / "docs" / "names.md": make_names_page(),
+        PYTORCH_PAGE: make_pytorch_page(),
     }

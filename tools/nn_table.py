@@ -22,7 +22,7 @@ GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "nn_names.json").read
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
 #: What is not here, by a pattern of the name, and why; for others: `_names/missing.py`.
-LEFT_OUT = {
+OMITTED_NAMES = {
     r"\w+_with_indices": "`return_indices=True` of the function",
     r"LinearCrossEntropy\w+|linear_cross_entropy": "`linear`, then `cross_entropy`",
     r"RNNCellBase": "what layers share has no public name",
@@ -35,15 +35,23 @@ LEFT_OUT = {
     r"transfer_parametrizations_and_params": "`register_parametrization` of the other module",
 }  # fmt: skip
 #: Options of PyTorch that no function or class has here, but `inplace`, which layers have.
-NOT_HERE = {"device", "size_average", "reduce", "inplace", "_stacklevel", "_freeze", "out"} | {
+OMITTED_PARAMETERS = {
+    "device",
+    "size_average",
+    "reduce",
+    "inplace",
+    "_stacklevel",
+    "_freeze",
+    "out",
+} | {
     "min_value",
     "max_value",
 }
 #: Operations of the core have shorter names for the same argument.
-SAME = {"x": "input", "axis": "dim"}
+RENAMED_PARAMETERS = {"x": "input", "axis": "dim"}
 
 
-def arguments(value: Any) -> list[list[str]] | None:
+def get_parameters(value: Any) -> list[list[str]] | None:
     """Names, whether they go by position, and defaults as text."""
     try:
         parameters = inspect.signature(value).parameters.values()
@@ -53,12 +61,15 @@ def arguments(value: Any) -> list[list[str]] | None:
     for p in parameters:
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             return None
-        row = [SAME.get(p.name, p.name), "name" if p.kind is p.KEYWORD_ONLY else "position"]
+        row = [
+            RENAMED_PARAMETERS.get(p.name, p.name),
+            "name" if p.kind is p.KEYWORD_ONLY else "position",
+        ]
         rows.append(row if p.default is p.empty else [*row, repr(p.default)])
     return rows
 
 
-def number(text: str) -> Any:
+def parse_number(text: str) -> Any:
     """A default as a value, so that 1 and 1.0 are the same."""
     try:
         return float(text)
@@ -66,16 +77,22 @@ def number(text: str) -> Any:
         return text
 
 
-def problem(ours: list[list[str]] | None, theirs: list[list[str]] | None) -> str | None:
+def find_problem(ours: list[list[str]] | None, theirs: list[list[str]] | None) -> str | None:
     """Arguments of theirs that we lack, have elsewhere, or with another default."""
     if ours is None or theirs is None:
         return None
     known = {row[0]: row[2:] for row in ours}
-    names = [row[0] for row in theirs if row[0] not in NOT_HERE and row[0] not in ("dtype", "name")]
+    names = [
+        row[0]
+        for row in theirs
+        if row[0] not in OMITTED_PARAMETERS and row[0] not in ("dtype", "name")
+    ]
     for row in theirs:
         if row[0] in names and row[0] not in known:
             return f"{row[0]} is missing"
-        if row[0] in names and [number(t) for t in known[row[0]]] != [number(t) for t in row[2:]]:
+        if row[0] in names and [parse_number(t) for t in known[row[0]]] != [
+            parse_number(t) for t in row[2:]
+        ]:
             return f"{row[0]} has the default {known[row[0]]} instead of {row[2:]}"
     kinds = {row[0]: row[1] for row in theirs}
     order = [row[0] for row in ours if row[0] in names and kinds[row[0]] == "position"]
@@ -83,14 +100,14 @@ def problem(ours: list[list[str]] | None, theirs: list[list[str]] | None) -> str
     return None if order == want else f"the order is {order} instead of {want}"
 
 
-def reason(module: str, name: str) -> str | None:
+def find_reason(module: str, name: str) -> str | None:
     """Why a name is left out, or what stands for it."""
     _, hint = hints(module).get(name, ("", ""))
-    found = (why for text, why in LEFT_OUT.items() if re.fullmatch(text, name))
+    found = (why for text, why in OMITTED_NAMES.items() if re.fullmatch(text, name))
     return next(found, f"use {hint}" if hint else None)
 
 
-def tables() -> tuple[dict[str, str], list[str]]:
+def make_tables() -> tuple[dict[str, str], list[str]]:
     """The tables by module, and what is wrong."""
     made, problems = {}, []
     for module, names in GOLDEN["names"].items():
@@ -98,12 +115,12 @@ def tables() -> tuple[dict[str, str], list[str]]:
         lines = ["| name | here | |", "|---|---|---|"]
         for name, theirs in names.items():
             here = hasattr(home, name)
-            note = NN_DIFFERENCES.get(name, "") if here else reason(module, name)
+            note = NN_DIFFERENCES.get(name, "") if here else find_reason(module, name)
             lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note or ''} |")
             if not here and note is None:
                 problems.append(f"{module}.{name}: not here, and not explained")
             elif here and name not in NN_DIFFERENCES:
-                wrong = problem(arguments(getattr(home, name)), theirs)
+                wrong = find_problem(get_parameters(getattr(home, name)), theirs)
                 problems += [f"{module}.{name}: {wrong}"] if wrong else []
         made[module] = "\n".join(lines) + "\n"
     return made, problems
@@ -111,7 +128,7 @@ def tables() -> tuple[dict[str, str], list[str]]:
 
 def main() -> int:
     """Writes the page, or says what is wrong."""
-    made, problems = tables()
+    made, problems = make_tables()
     text = PAGE.read_text()
     for module, table in made.items():
         begin, end = BEGIN.format(module), END.format(module)

@@ -18,20 +18,20 @@ GOLDEN = json.loads((ROOT / "tests" / "golden" / "names" / "optim_names.json").r
 BEGIN, END = "<!-- table of {} -->\n", "<!-- end of {} -->\n"
 
 #: Where arguments differ, and why.
-DIFFERENT = {
+DIFFERENCES = {
     "AveragedModel": "`device` may only be None: tensors live in main memory",
     "update_bn": "`device` may only be None",
     "Optimizer": "a step of your own is `_update(parameter, gradient, state, group)`",
 }
 
 
-def arguments(value: object) -> list[tuple[str, bool, object]]:
+def get_parameters(value: object) -> list[tuple[str, bool, object]]:
     """Names, whether they go by position, and defaults."""
     parameters = inspect.signature(value).parameters.values()  # type: ignore[arg-type]
     return [(p.name, p.kind is not p.KEYWORD_ONLY, p.default) for p in parameters]
 
 
-def theirs(rows: list[list[str]]) -> list[tuple[str, bool, object]]:
+def parse_pytorch_parameters(rows: list[list[str]]) -> list[tuple[str, bool, object]]:
     """The same of PyTorch's. A default that is no literal is its text."""
     made = []
     for name, kind, *text in rows:
@@ -42,9 +42,9 @@ def theirs(rows: list[list[str]]) -> list[tuple[str, bool, object]]:
     return made
 
 
-def problem(name: str, home: object, rows: list[list[str]]) -> str | None:
+def find_problem(name: str, home: object, rows: list[list[str]]) -> str | None:
     """What is wrong with a name that is here: other arguments, or another order by position."""
-    ours, wanted = arguments(getattr(home, name)), theirs(rows)
+    ours, wanted = get_parameters(getattr(home, name)), parse_pytorch_parameters(rows)
     by_position = [a for a in ours if a[1]], [a for a in wanted if a[1]]
     by_name = ({a for a in side if not a[1]} for side in (ours, wanted))
     left, right = by_name
@@ -53,7 +53,7 @@ def problem(name: str, home: object, rows: list[list[str]]) -> str | None:
     return f"{name}: {ours} instead of {wanted}"
 
 
-def tables() -> tuple[dict[str, str], list[str]]:
+def make_tables() -> tuple[dict[str, str], list[str]]:
     """The tables by module, and what is wrong."""
     made, problems = {}, []
     for module, names in GOLDEN["names"].items():
@@ -62,14 +62,14 @@ def tables() -> tuple[dict[str, str], list[str]]:
         lines = ["| name | here | |", "|---|---|---|"]
         for name, rows in names.items():
             here = hasattr(home, name)
-            note = DIFFERENT.get(name, "") if here else f"use {missing.get(name, (0, 0))[1]}"
+            note = DIFFERENCES.get(name, "") if here else f"use {missing.get(name, (0, 0))[1]}"
             lines.append(f"| `{name}` | {'yes' if here else 'no'} | {note} |")
             if not here and name not in missing:
                 problems.append(f"{module}.{name}: not here, and not explained")
             elif here and name in missing:
                 problems.append(f"{module}.{name}: here, and said to be left out")
             elif here and name not in ("Optimizer", "LRScheduler"):
-                wrong = problem(name, home, rows)
+                wrong = find_problem(name, home, rows)
                 problems += [f"{module}.{wrong}"] if wrong else []
         made[module] = "\n".join(lines) + "\n"
     return made, problems
@@ -77,7 +77,7 @@ def tables() -> tuple[dict[str, str], list[str]]:
 
 def main() -> int:
     """Writes the page, or says what is wrong."""
-    made, problems = tables()
+    made, problems = make_tables()
     text = PAGE.read_text()
     for module, table in made.items():
         begin, end = BEGIN.format(module), END.format(module)

@@ -20,18 +20,18 @@ import ferrograd as fg
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Files of `benches/cases` whose programs spend their time around the loops, not in them.
-FILES = ("small", "function", "chain", "transforms", "compiled", "loops", "branches")
+BENCHMARK_FILES = ("small", "function", "chain", "transforms", "compiled", "loops", "branches")
 #: Seconds for each program of a benchmark, and calls of each row of the operation tables.
 SECONDS, CALLS = 0.2, 12
 THREADS = 2
 
 
-def benchmarks() -> None:
+def run_benchmarks() -> None:
     """The programs of `make bench`: where time matters most, by the time that they take."""
     sys.path.insert(0, str(ROOT / "benches"))
     from cases import ALL
 
-    for file in FILES:
+    for file in BENCHMARK_FILES:
         for case in ALL[file]:
             names = case.setup("ferrograd")
             if names is None:
@@ -44,7 +44,7 @@ def benchmarks() -> None:
     fg.set_num_threads(THREADS)
 
 
-def operations() -> None:
+def run_operations() -> None:
     """Every row of the operation tables: forward, and backward where it has one."""
     sys.path[:0] = [str(ROOT / "tests" / room) for room in ("cases", "support")]
     from op_support import ROWS, parts, plain, tensors
@@ -61,7 +61,7 @@ def operations() -> None:
                             part.sum().real.backward(retain_graph=True)
 
 
-def small_programs() -> None:
+def run_small_programs() -> None:
     """Small operations of every kind that a program of a few numbers consists of."""
     sys.path.insert(0, str(ROOT / "benches"))
     from instructions import PATHS, make_namespace
@@ -145,7 +145,7 @@ fg.einsum('ij,kj->ik', p, p)
 """.splitlines()
 
 #: Each in a process of its own: two of them have a module named `cases`.
-PARTS = {"operations": operations, "small": small_programs, "benchmarks": benchmarks}
+PARTS = {"operations": run_operations, "small": run_small_programs, "benchmarks": run_benchmarks}
 
 
 if __name__ == "__main__":

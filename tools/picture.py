@@ -17,18 +17,18 @@ import matplotlib.pyplot as plt
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "docs" / "overview.svg"
 INK, SHADE = "#1f2d3d", "#8a94a0"
-LINES = ("#b7410e", "#2f6f9f", "#5b8c5a")
-RATIO = re.compile(r"\d+(?:\.\d+)?")
+LINE_COLOURS = ("#b7410e", "#2f6f9f", "#5b8c5a")
+RATIO_PATTERN = re.compile(r"\d+(?:\.\d+)?")
 
 
-def ratios() -> list[tuple[str, float]]:
+def read_ratios() -> list[tuple[str, float]]:
     """The rows of the README's table that have a ratio: what was timed, how many times faster."""
     text = (ROOT / "README.md").read_text()
     table = text.split("## Measured", 1)[1].split("\n\n| ", 1)[1].split("\n\n", 1)[0]
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
     found = []
     for row in rows[2:]:
-        number = RATIO.search(row[3]) if len(row) > 3 else None
+        number = RATIO_PATTERN.search(row[3]) if len(row) > 3 else None
         if number is not None:
             found.append((row[0].replace("`", ""), float(number.group())))
     return found
@@ -39,11 +39,11 @@ def bump(x: np.ndarray) -> np.ndarray:
     return np.sin(3 * x) * np.exp(-(x**2) / 2)
 
 
-def curves(axes: plt.Axes) -> None:
+def draw_curves(axes: plt.Axes) -> None:
     """A function written in NumPy, and its first two derivatives."""
     x = np.linspace(-3, 3, 200)
     f, labels = bump, ("f", "fg.elementwise_grad(f)", "… of that again")
-    for color, label in zip(LINES, labels, strict=True):
+    for color, label in zip(LINE_COLOURS, labels, strict=True):
         axes.plot(x, f(x) / np.abs(f(x)).max(), color=color, label=label, linewidth=1.8)
         f = fg.elementwise_grad(f)
     axes.set_title("f(x) = np.sin(3 * x) * np.exp(-(x**2) / 2)", fontsize=9, color=INK)
@@ -53,11 +53,11 @@ def curves(axes: plt.Axes) -> None:
     axes.set_xlabel("x  (each curve scaled to 1)", fontsize=8)
 
 
-def bars(axes: plt.Axes) -> None:
+def draw_bars(axes: plt.Axes) -> None:
     """How many times PyTorch's time is ours, by row of the table."""
-    names, values = zip(*reversed(ratios()), strict=True)
+    names, values = zip(*reversed(read_ratios()), strict=True)
     short = [name.split(":")[0] if len(name) > 44 else name for name in names]
-    axes.barh(range(len(values)), values, color=LINES[0], height=0.62)
+    axes.barh(range(len(values)), values, color=LINE_COLOURS[0], height=0.62)
     for i, value in enumerate(values):
         axes.text(value * 1.05, i, f"{value:g}", va="center", fontsize=7, color=INK)
     axes.axvline(1, color=SHADE, linewidth=0.8, linestyle=":")
@@ -73,8 +73,8 @@ def main() -> None:
     """Writes the picture."""
     mpl.rcParams.update({"svg.hashsalt": "ferrograd", "axes.edgecolor": SHADE, "text.color": INK})
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.1), width_ratios=(1, 1.05))
-    curves(left)
-    bars(right)
+    draw_curves(left)
+    draw_bars(right)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()

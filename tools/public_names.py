@@ -51,37 +51,38 @@ MODULES = sorted(
 )
 
 #: Where names are NumPy's: what it adds or changes is no change of ours.
-NUMPYS = re.compile(r"ferrograd\.numpy(\.fft|\.linalg|\.random)?$")
-_FOREIGN = ("__future__", "typing", "collections.abc", "functools", "itertools", "abc")
+NUMPY_MODULE_PATTERN = re.compile(r"ferrograd\.numpy(\.fft|\.linalg|\.random)?$")
+_FOREIGN_MODULES = ("__future__", "typing", "collections.abc", "functools", "itertools", "abc")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def snapshot() -> str:
+def make_snapshot() -> str:
     """All of it: a paragraph for each module, then one for each class."""
     classes: dict[type, str] = {}
     parts = []
     for path in MODULES:
         module = importlib.import_module(path)
         rows = []
-        for name in public(module):
+        for name in get_public_names(module):
             value = getattr(module, name)
-            rows.append(f"{name}  {described(value, numpys=bool(NUMPYS.match(path)))}".rstrip())
+            numpys = bool(NUMPY_MODULE_PATTERN.match(path))
+            rows.append(f"{name}  {describe_value(value, numpys=numpys)}".rstrip())
             if inspect.isclass(value) and is_ours(value):
                 classes.setdefault(value, f"{path}.{name}")
         parts.append("\n".join([f"[{path}]", *rows]))
     for kind, path in sorted(classes.items(), key=lambda item: item[1]):
-        if rows := [*members(kind, classes)]:
+        if rows := [*iter_members(kind, classes)]:
             parts.append("\n".join([f"[class {path}]", *rows]))
     return "\n\n".join(parts) + "\n"
 
 
-def public(module: types.ModuleType) -> list[str]:
+def get_public_names(module: types.ModuleType) -> list[str]:
     """The names of a module without its own imports."""
     chosen = "__dir__" in vars(module) or "__all__" in vars(module)
     names = {*dir(module), *getattr(module, "__all__", ())}
     if not chosen:
-        names -= imported(module)
-    if NUMPYS.match(module.__name__):
+        names -= get_imported_names(module)
+    if NUMPY_MODULE_PATTERN.match(module.__name__):
         names = {name for name in names if is_ours(getattr(module, name))}
     return sorted(
         name
@@ -91,7 +92,7 @@ def public(module: types.ModuleType) -> list[str]:
     )
 
 
-def imported(module: types.ModuleType) -> set[str]:
+def get_imported_names(module: types.ModuleType) -> set[str]:
     """What a module imports for itself: whatever is not `from … import name as name`."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(Path(module.__file__ or "").read_text())):
@@ -99,7 +100,7 @@ def imported(module: types.ModuleType) -> set[str]:
             continue
         for alias in node.names:
             if alias.name == "*" and isinstance(node, ast.ImportFrom):
-                found |= imported(importlib.import_module(node.module or ""))
+                found |= get_imported_names(importlib.import_module(node.module or ""))
             elif alias.asname != alias.name:
                 found.add(alias.asname or alias.name)
     return found
@@ -110,7 +111,7 @@ def is_foreign(value: Any, name: str) -> bool:
     if isinstance(value, types.ModuleType):
         return value.__name__ not in (*MODULES, "ferrograd.array_api._fft")
     home = getattr(value, "__module__", None)
-    return home in _FOREIGN or type(value).__module__ in _FOREIGN[:2]
+    return home in _FOREIGN_MODULES or type(value).__module__ in _FOREIGN_MODULES[:2]
 
 
 def is_ours(value: Any) -> bool:
@@ -119,21 +120,21 @@ def is_ours(value: Any) -> bool:
     return "ferrograd" in (home or getattr(value, "__module__", None) or "")
 
 
-def described(value: Any, *, numpys: bool = False) -> str:
+def describe_value(value: Any, *, numpys: bool = False) -> str:
     """The kind of a value, with the signature of what can be called."""
     if isinstance(value, types.ModuleType):
         return "module"
     if inspect.isclass(value):
         bare = issubclass(value, BaseException) or not is_ours(value)
-        return "class" if bare else f"class {signature(value)}"
+        return "class" if bare else f"class {format_signature(value)}"
     if not callable(value):
         return f"constant {type(value).__name__}"
     if numpys:
         return "function"
-    return f"{'function' if inspect.isroutine(value) else 'callable'} {signature(value)}"
+    return f"{'function' if inspect.isroutine(value) else 'callable'} {format_signature(value)}"
 
 
-def signature(value: Any) -> str:
+def format_signature(value: Any) -> str:
     """The parameters with their defaults; annotations are for the type checker to hold."""
     try:
         found = inspect.signature(value)
@@ -147,7 +148,7 @@ def signature(value: Any) -> str:
     return _ADDRESS.sub("", text)
 
 
-def members(kind: type, listed: dict[type, str]) -> Iterator[str]:
+def iter_members(kind: type, listed: dict[type, str]) -> Iterator[str]:
     """The public members of a class that it does not have from a class of the snapshot."""
     for name in dir(kind):
         if name.startswith("_") or (kind.__name__ == "Tensor" and name in hints("Tensor")):
@@ -160,34 +161,34 @@ def members(kind: type, listed: dict[type, str]) -> Iterator[str]:
         if isinstance(value, property | types.GetSetDescriptorType | types.MemberDescriptorType):
             yield f"{name}  property"
         else:
-            yield f"{name}  {described(getattr(kind, name))}".rstrip()
+            yield f"{name}  {describe_value(getattr(kind, name))}".rstrip()
 
 
-def sections(text: str) -> dict[str, list[str]]:
+def split_sections(text: str) -> dict[str, list[str]]:
     """The lines by the module or class that they stand under."""
     parts = re.split(r"^(\[.*\])$", text, flags=re.MULTILINE)
     return {head: body.split("\n") for head, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def differences() -> list[str]:
+def find_differences() -> list[str]:
     """The difference to the snapshot, each line under the module or class that it stands in."""
-    old, new = sections(SNAPSHOT.read_text()), sections(snapshot())
+    old, new = split_sections(SNAPSHOT.read_text()), split_sections(make_snapshot())
     found = []
     for head in sorted({*old, *new}):
         before, after = {*old.get(head, [])}, {*new.get(head, [])}
         lines = [
             f"    {'-' if line in before else '+'} {line}"
             for line in sorted(filter(None, before ^ after))
-            if not is_numpys(head, line.split()[0], there=line in after)
+            if not is_numpy_dependent(head, line.split()[0], there=line in after)
         ]
         found += [f"  {head}", *lines] if lines else []
     return found
 
 
-def is_numpys(head: str, name: str, *, there: bool) -> bool:
+def is_numpy_dependent(head: str, name: str, *, there: bool) -> bool:
     """Whether a function of NumPy's is there, or not there, because the installed NumPy says so."""
     path = head.strip("[]")
-    if not NUMPYS.match(path):
+    if not NUMPY_MODULE_PATTERN.match(path):
         return False
     return hasattr(importlib.import_module(path.removeprefix("ferrograd.")), name) == there
 
@@ -197,8 +198,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="compare what is public with the snapshot")
     parser.add_argument("--write", action="store_true", help="accept what there is now")
     if parser.parse_args().write:
-        SNAPSHOT.write_text(snapshot())
-    elif changed := differences():
+        SNAPSHOT.write_text(make_snapshot())
+    elif changed := find_differences():
         shown = "\n".join(changed)
         sys.exit(f"what is public has changed (- is gone, + is new):\n{shown}\naccept: {COMMAND}")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def requirements(extras: list[str]) -> list[str]:
+def get_requirements(extras: list[str]) -> list[str]:
     """The requirements of these extras, in the order of the file."""
     with open(ROOT / "pyproject.toml", "rb") as file:
         known = tomllib.load(file)["project"]["optional-dependencies"]
@@ -20,4 +20,4 @@ def requirements(extras: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(requirements(sys.argv[1:])))
+    print("\n".join(get_requirements(sys.argv[1:])))

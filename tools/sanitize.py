@@ -17,23 +17,25 @@ import sysconfig
 import time
 from pathlib import Path
 
-from instrumented import ROOT, build, output
+from instrumented import ROOT, build_core, run_command
 
 #: Where everything is built; the usual builds stay as they are.
-BUILT = ROOT / "target" / "sanitize"
+BUILD_FOLDER = ROOT / "target" / "sanitize"
 #: Flags that the user wants besides.
-FLAGS = os.environ.get("RUSTFLAGS", "")
+RUSTFLAGS = os.environ.get("RUSTFLAGS", "")
 #: An allocation that fails is an error that tests expect. Leaks are what `live_bytes` counts.
 #: `threads/stack_depth.rs` measures the stack by the addresses of variables, which must lie there.
-ADDRESS = "allocator_may_return_null=1:detect_leaks=0:detect_stack_use_after_return=0"
+ADDRESS_OPTIONS = "allocator_may_return_null=1:detect_leaks=0:detect_stack_use_after_return=0"
 #: The interpreter handles faults itself, and tests limit the memory that freed blocks would keep.
-EXTENSION = f"{ADDRESS}:handle_segv=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
+EXTENSION_OPTIONS = (
+    f"{ADDRESS_OPTIONS}:handle_segv=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=16"
+)
 #: Frames are larger, and Python recurses.
-STACK = 64 << 20
+STACK_BYTES = 64 << 20
 #: Passes within passes go some thousand frames deep; without optimisation each has kilobytes.
-RUST_STACK = 512 << 20
+RUST_STACK_BYTES = 512 << 20
 #: Rust tests of what several threads share.
-OF_THREADS = (
+THREAD_TESTS = (
     *("graph_arena", "graph_engine", "graph_host", "graph_parallel", "graph_threads"),
     *("replay", "tensor_threads", "tensor_views"),
 )
@@ -49,32 +51,35 @@ def run(title: str, *command: str | Path, **environment: str) -> None:
         sys.exit(f"error: {title} ended with {done.returncode}")
 
 
-def sysroot() -> Path:
+def get_sysroot() -> Path:
     """Where the toolchain lies."""
-    return Path(output("rustc", "--print", "sysroot").strip())
+    return Path(run_command("rustc", "--print", "sysroot").strip())
 
 
-def host() -> str:
+def get_host_target() -> str:
     """The target that the compiler runs on. Instrumented code needs it named: build scripts, which
     have no run-time library, are then built without."""
-    lines = output("rustc", "-vV").splitlines()
+    lines = run_command("rustc", "-vV").splitlines()
     return next(line.split()[1] for line in lines if line.startswith("host:"))
 
 
-def built_with(sanitizer: str, *, wide: bool, level: int) -> Path:
+def set_build_environment(sanitizer: str, *, wide: bool, level: int) -> Path:
     """Sets the environment of instrumented builds; their folder."""
     os.environ["RUSTC_BOOTSTRAP"] = "1"
-    os.environ["RUSTFLAGS"] = f"{FLAGS} -Zsanitizer={sanitizer}".strip()
+    os.environ["RUSTFLAGS"] = f"{RUSTFLAGS} -Zsanitizer={sanitizer}".strip()
     os.environ["CARGO_PROFILE_DEV_OPT_LEVEL"] = str(level)
     os.environ["CARGO_PROFILE_DEV_DEBUG_ASSERTIONS"] = "false" if wide else "true"
-    return BUILT / (sanitizer + "-wide" * wide)
+    return BUILD_FOLDER / (sanitizer + "-wide" * wide)
 
 
-def shared_runtime(folder: Path) -> Path:
+def link_shared_runtime(folder: Path) -> Path:
     """The run-time library as a shared one: the toolchain has it for programs alone."""
-    found = list(sysroot().glob(f"lib/rustlib/{host()}/lib/librustc-*_rt.asan.a"))
+    found = list(get_sysroot().glob(f"lib/rustlib/{get_host_target()}/lib/librustc-*_rt.asan.a"))
     if not found:
-        sys.exit(f"error: AddressSanitizer has no run-time library for {host()} in this toolchain")
+        sys.exit(
+            f"error: AddressSanitizer has no run-time library for {get_host_target()} in this"
+            " toolchain"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     archive, library = folder / "rt.a", folder / "libasan_rt.so"
     shutil.copy(found[0], archive)
@@ -86,51 +91,52 @@ def shared_runtime(folder: Path) -> Path:
     return library
 
 
-def rust_under_address(folder: Path, tests: list[str]) -> None:
+def run_rust_tests_with_asan(folder: Path, tests: list[str]) -> None:
     """`cargo test`, or these tests of it alone."""
-    common = ["--locked", "--quiet", "--target", host(), "--target-dir", str(folder)]
+    common = ["--locked", "--quiet", "--target", get_host_target(), "--target-dir", str(folder)]
     chosen = [f"--test={name}" for name in tests] or ["--tests"]
-    environment = {"ASAN_OPTIONS": ADDRESS, "RUST_MIN_STACK": str(RUST_STACK)}
+    environment = {"ASAN_OPTIONS": ADDRESS_OPTIONS, "RUST_MIN_STACK": str(RUST_STACK_BYTES)}
     run("cargo test", "cargo", "test", *common, *chosen, **environment)
     if not tests:
         os.environ["RUSTDOCFLAGS"] = "-Zsanitizer=address"
         run("cargo test --doc", "cargo", "test", *common, "--doc", **environment)
 
 
-def python_under_address(folder: Path, arguments: list[str]) -> None:
+def run_python_tests_with_asan(folder: Path, arguments: list[str]) -> None:
     """pytest on an instrumented extension."""
     print("\n==> build the extension", flush=True)
-    core = build(["--locked", "--target", host(), "--target-dir", str(folder)], [])
+    core = build_core(["--locked", "--target", get_host_target(), "--target-dir", str(folder)], [])
     package = folder / "package" / "ferrograd"
     shutil.rmtree(package, ignore_errors=True)
     ignored = shutil.ignore_patterns("*.so", "__pycache__")
     shutil.copytree(ROOT / "python" / "ferrograd", package, ignore=ignored)
     shutil.copy(core, package / f"_core{sysconfig.get_config_var('EXT_SUFFIX')}")
     most = resource.getrlimit(resource.RLIMIT_STACK)[1]
-    resource.setrlimit(resource.RLIMIT_STACK, (STACK, most))
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK_BYTES, most))
     # The library intercepts exceptions of C++, which some extensions throw.
-    first = f"{shared_runtime(folder)} {output('gcc', '-print-file-name=libstdc++.so.6').strip()}"
+    cxx_library = run_command("gcc", "-print-file-name=libstdc++.so.6").strip()
+    first = f"{link_shared_runtime(folder)} {cxx_library}"
     run(
         f"pytest {' '.join(arguments)}",
         *(sys.executable, "-m", "pytest", *arguments),
         PYTHONPATH=str(package.parent),
         PYTHONMALLOC="malloc",
         LD_PRELOAD=first,
-        ASAN_OPTIONS=EXTENSION,
+        ASAN_OPTIONS=EXTENSION_OPTIONS,
     )
 
 
-def under_thread(level: int) -> None:
+def run_rust_tests_with_tsan(level: int) -> None:
     """The Rust tests of threads, where the standard library can be instrumented."""
-    if not (sysroot() / "lib/rustlib/src/rust/library/Cargo.lock").exists():
+    if not (get_sysroot() / "lib/rustlib/src/rust/library/Cargo.lock").exists():
         print(
             "\n==> ThreadSanitizer: skipped, for the standard library cannot be instrumented, and"
             " without that it reports races that are none; rustup component add rust-src"
         )
         return
-    folder = built_with("thread", wide=False, level=level)
-    common = ["--locked", "--quiet", "--target", host(), "--target-dir", str(folder)]
-    chosen = ["--lib", *(f"--test={name}" for name in OF_THREADS)]
+    folder = set_build_environment("thread", wide=False, level=level)
+    common = ["--locked", "--quiet", "--target", get_host_target(), "--target-dir", str(folder)]
+    chosen = ["--lib", *(f"--test={name}" for name in THREAD_TESTS)]
     command = ["cargo", "test", "-Zbuild-std", *common, *chosen]
     run("cargo test under ThreadSanitizer", *command, TSAN_OPTIONS="die_after_fork=0")
 
@@ -146,13 +152,13 @@ def main() -> None:
     if not sys.platform.startswith("linux"):
         sys.exit("error: the run-time library can be made a shared one on Linux alone")
     if options.only != "thread":
-        folder = built_with("address", wide=options.wide, level=options.level)
+        folder = set_build_environment("address", wide=options.wide, level=options.level)
         if options.only != "python":
-            rust_under_address(folder, options.test)
+            run_rust_tests_with_asan(folder, options.test)
         if options.only != "rust":
-            python_under_address(folder, arguments or ["-q", "--quick", "tests"])
+            run_python_tests_with_asan(folder, arguments or ["-q", "--quick", "tests"])
     if options.only in (None, "thread"):
-        under_thread(options.level)
+        run_rust_tests_with_tsan(options.level)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CLASSES = ROOT / "tools" / "_core_classes.pyi"
 STUB = ROOT / "python" / "ferrograd" / "_core.pyi"
 TABLE = ROOT / "docs" / "operations.md"
-SPACES = {
+NAMESPACE_STUBS = {
     "linalg": ROOT / "python" / "ferrograd" / "linalg.pyi",
     "fft": ROOT / "python" / "ferrograd" / "fft" / "_operations.pyi",
     "functors": ROOT / "python" / "ferrograd" / "functors" / "_operations.pyi",
@@ -75,33 +75,36 @@ RETURNS = {
 Row = dict[str, Any]
 
 
-def names(row: Row) -> list[str]:
+def get_names(row: Row) -> list[str]:
     """The operation's name and its aliases."""
     return [row["name"], *row["aliases"]]
 
 
-def default_of(param: Row) -> str | None:
+def format_default(param: Row) -> str | None:
     """The default as Python spells it; an optional parameter has None."""
     if param["default"] is None:
         return "None" if param["optional"] else None
     return str(param["default"])
 
 
-def annotated(param: Row, *, last: bool = False) -> str:
+def format_parameter(param: Row, *, last: bool = False) -> str:
     """A parameter of the stub: name, type, default; a last one may take several tensors."""
     if last and param["kind"] == "Tensors":
         return f"{param['name']}: _TensorLike | Sequence[_TensorLike]"
-    kind, default = TYPES[param["kind"]], default_of(param)
+    kind, default = TYPES[param["kind"]], format_default(param)
     if (param["optional"] or default == "None") and kind not in ("_Axes", "Any"):
         kind += " | None"
     star = "*" if param["kind"] == "Variadic" else ""
     return f"{star}{param['name']}: {kind}" + ("" if default is None else f" = {default}")
 
 
-def signature(row: Row, *, method: bool, changing: bool = False) -> str:
+def format_signature(row: Row, *, method: bool, changing: bool = False) -> str:
     """The parameters and the result; as a method, the first parameter is the receiver."""
     params = row["params"]
-    parts = [annotated(param, last=param is params[-1] and i > 0) for i, param in enumerate(params)]
+    parts = [
+        format_parameter(param, last=param is params[-1] and i > 0)
+        for i, param in enumerate(params)
+    ]
     if method:
         parts[0] = "self"
     if params[row["positional"] :]:
@@ -111,90 +114,92 @@ def signature(row: Row, *, method: bool, changing: bool = False) -> str:
         parts += name if row["named"] else []
         parts += [] if marked else ["*"]
         parts += ["out: Any = None", *([] if row["named"] else name)]
-    return f"({', '.join(parts)}) -> {returned(row)}"
+    return f"({', '.join(parts)}) -> {format_result_type(row)}"
 
 
-def returned(row: Row) -> str:
+def format_result_type(row: Row) -> str:
     """The type of the results: that of a named tuple where there are always several."""
     always = row["fields"] and row["returns"] != "OneOrTuple"
     return f"_{row['name'].capitalize()}" if always else RETURNS[row["returns"]]
 
 
-def tuples(registry: Iterable[Row]) -> str:
+def make_named_tuples(registry: Iterable[Row]) -> str:
     """The classes of named tuples."""
     return "".join(
-        f"class {returned(row)}(NamedTuple):\n"
+        f"class {format_result_type(row)}(NamedTuple):\n"
         + "".join(f"    {field}: Tensor\n" for field in row["fields"].split())
         for row in registry
-        if returned(row).startswith("_") and row["fields"]
+        if format_result_type(row).startswith("_") and row["fields"]
     )
 
 
-def belongs(row: Row, space: str) -> bool:
+def is_in_namespace(row: Row, space: str) -> bool:
     """Whether the function lives in this namespace; "" is the package itself."""
     return space in (row["namespaces"] or [""])
 
 
-def definitions(registry: Iterable[Row], *, method: bool) -> str:
+def make_definitions(registry: Iterable[Row], *, method: bool) -> str:
     """One line for each name of these operations."""
     indent = "    " if method else ""
     return "".join(
-        f'{indent}def {name}{signature(row, method=method)}: """{summary(row)}"""\n'
+        f'{indent}def {name}{format_signature(row, method=method)}: """{get_summary(row)}"""\n'
         for row in registry
-        for name in ([row["function"], *row["aliases"]] if not method else names(row))
+        for name in ([row["function"], *row["aliases"]] if not method else get_names(row))
     )
 
 
-def changing_names(row: Row) -> list[str]:
+def get_in_place_names(row: Row) -> list[str]:
     """The names of the methods that change their tensor in place."""
-    return [*(f"{name}_" for name in names(row)), *row["in_place_aliases"]]
+    return [*(f"{name}_" for name in get_names(row)), *row["in_place_aliases"]]
 
 
-def changes(registry: Iterable[Row]) -> str:
+def make_in_place_definitions(registry: Iterable[Row]) -> str:
     """One line for each name of the methods that change their tensor in place."""
     rows = [row for row in registry if row["in_place"]]
     return "".join(
-        f"    def {name}{signature(row, method=True, changing=True)}:"
+        f"    def {name}{format_signature(row, method=True, changing=True)}:"
         f' """`{row["name"]}` in place."""\n'
         for row in rows
-        for name in changing_names(row)
+        for name in get_in_place_names(row)
     ).replace(" -> Tensor:", " -> Self:")
 
 
-def exports(public: Iterable[str]) -> str:
+def make_exports(public: Iterable[str]) -> str:
     """The list of public names."""
     return "\n__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(public)) + "]\n"
 
 
-def namespace_stub(registry: Iterable[Row], space: str) -> str:
+def make_namespace_stub(registry: Iterable[Row], space: str) -> str:
     """The stub of one namespace."""
-    rows = [row for row in registry if belongs(row, space)]
-    public = [name for row in rows for name in names(row)]
-    kinds = tuples(rows)
+    rows = [row for row in registry if is_in_namespace(row, space)]
+    public = [name for row in rows for name in get_names(row)]
+    kinds = make_named_tuples(rows)
     imports = IMPORTS.replace("import Any\n", "import Any, NamedTuple\n") if kinds else IMPORTS
-    imports += names_codegen.import_statements(LINALG) + "\n" if space == "linalg" else ""
-    return HEADER + imports + kinds + definitions(rows, method=False) + exports(public)
+    imports += names_codegen.format_imports(LINALG) + "\n" if space == "linalg" else ""
+    return HEADER + imports + kinds + make_definitions(rows, method=False) + make_exports(public)
 
 
-def stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
+def make_core_stub(registry: list[Row], classes: str, public: Iterable[str]) -> str:
     """The whole `_core.pyi`."""
     own = (row for row in registry if row["method"])
-    methods = definitions(own, method=True)
-    methods += changes(registry)
-    functions = definitions((row for row in registry if belongs(row, "")), method=False)
+    methods = make_definitions(own, method=True)
+    methods += make_in_place_definitions(registry)
+    functions = make_definitions(
+        (row for row in registry if is_in_namespace(row, "")), method=False
+    )
     if classes.count(MARKER) != 1:
         raise ValueError(f"{CLASSES.name} must contain this line once:\n{MARKER}")
     body = classes.replace(MARKER, methods).rstrip("\n") + "\n\n"
-    body += tuples(row for row in registry if belongs(row, ""))
-    return HEADER + body + functions + exports(public)
+    body += make_named_tuples(row for row in registry if is_in_namespace(row, ""))
+    return HEADER + body + functions + make_exports(public)
 
 
-def summary(row: Row) -> str:
+def get_summary(row: Row) -> str:
     """The documentation on one line."""
     return " ".join(row["doc"].split()).replace("\\", "\\\\")
 
 
-def table(registry: Iterable[Row]) -> str:
+def make_table(registry: Iterable[Row]) -> str:
     """`docs/operations.md`: a table for each family."""
     lines = [
         "# Operations",
@@ -209,42 +214,42 @@ def table(registry: Iterable[Row]) -> str:
             family = row["family"]
             lines += ["", f"## {family}", "", "| call | ∂ | NumPy | what it computes |"]
             lines.append("|---|---|---|---|")
-        lines.append(table_line(row))
+        lines.append(format_table_row(row))
     return "\n".join(lines) + "\n"
 
 
-def table_line(row: Row) -> str:
+def format_table_row(row: Row) -> str:
     """One line of the documentation table."""
-    defaults = [(param["name"], default_of(param)) for param in row["params"]]
+    defaults = [(param["name"], format_default(param)) for param in row["params"]]
     bare = ", ".join(name if value is None else f"{name}={value}" for name, value in defaults)
-    space = "" if belongs(row, "") else row["namespaces"][0] + "."
+    space = "" if is_in_namespace(row, "") else row["namespaces"][0] + "."
     call = f"`{space}{row['name']}({bare})`"
     if row["aliases"]:
         call += " also " + " ".join(f"`{alias}`" for alias in row["aliases"])
     mark = ("∂" if row["differentiable"] else "") + (" ✎" if row["in_place"] else "")
     numpy = " ".join(f"`{name}`" for name in row["numpy"])
-    return f"| {call} | {mark.strip()} | {numpy} | {escaped(' '.join(row['doc'].split()))} |"
+    return f"| {call} | {mark.strip()} | {numpy} | {escape_bars(' '.join(row['doc'].split()))} |"
 
 
-def escaped(text: str) -> str:
+def escape_bars(text: str) -> str:
     """The text with the bars that would end a cell escaped."""
     return text.replace("|", "\\|")
 
 
-def outputs() -> dict[Path, str]:
+def make_outputs() -> dict[Path, str]:
     """What each generated file must contain."""
     from ferrograd import _core
 
     registry = sorted(_core._registry(), key=lambda row: (row["family"], row["name"]))
-    spaces = {path: namespace_stub(registry, space) for space, path in SPACES.items()}
-    core = stub(registry, CLASSES.read_text(), _core.__all__)
-    return {STUB: core, **spaces, TABLE: table(registry), **names_codegen.outputs()}
+    spaces = {path: make_namespace_stub(registry, space) for space, path in NAMESPACE_STUBS.items()}
+    core = make_core_stub(registry, CLASSES.read_text(), _core.__all__)
+    return {STUB: core, **spaces, TABLE: make_table(registry), **names_codegen.make_outputs()}
 
 
-def stale() -> list[str]:
+def find_stale() -> list[str]:
     """The differences between the files and what they should contain."""
     found: list[str] = []
-    for path, want in outputs().items():
+    for path, want in make_outputs().items():
         have = path.read_text() if path.exists() else ""
         name = str(path.relative_to(ROOT))
         lines = have.splitlines(), want.splitlines()
@@ -259,10 +264,10 @@ def main() -> None:
     )
     parser.add_argument("--check", action="store_true", help="compare; exit 1 when a file is stale")
     if parser.parse_args().check:
-        if differences := stale():
+        if differences := find_stale():
             sys.exit("\n".join([*differences[:60], "", "stale; run `make stubs`"]))
         return
-    for path, text in outputs().items():
+    for path, text in make_outputs().items():
         path.write_text(text)
 
 

@@ -124,11 +124,11 @@ def test_the_crate_holds_what_a_rust_user_needs():
 def test_no_cargo_dependency_is_dead(monkeypatch):
     dependencies.main()
     with pytest.raises(AssertionError):
-        assert dependencies.unused({"dependencies": {"no-such-crate": "1"}}) == []
+        assert dependencies.find_unused({"dependencies": {"no-such-crate": "1"}}) == []
 
 
 def test_generated_files_are_fresh():
-    assert stubs.stale() == [], "run `make stubs`"
+    assert stubs.find_stale() == [], "run `make stubs`"
 
 
 def test_the_package_is_typed():

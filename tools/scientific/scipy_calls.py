@@ -12,7 +12,7 @@ import numpy as np
 from scipy_rotation_calls import ROTATION_CALLS
 
 
-def arrays() -> dict[str, Any]:
+def make_arrays() -> dict[str, Any]:
     """The arrays that expressions name, as NumPy's: those of floats are differentiated."""
     rng = np.random.default_rng(7)
     points = rng.uniform(0, 3, (7, 2))
@@ -376,7 +376,7 @@ zscore: v
 """
 
 
-def _rows(home: str, text: str) -> dict[str, str]:
+def _parse_calls(home: str, text: str) -> dict[str, str]:
     rows = {}
     for line in text.strip().splitlines():
         names, _, expression = line.partition(": ")
@@ -387,13 +387,13 @@ def _rows(home: str, text: str) -> dict[str, str]:
 
 #: The expression for each function, by its name below `scipy`.
 CALLS: dict[str, str] = {
-    **_rows("", _SMALL),
-    **_rows("cluster.hierarchy", _HIERARCHY),
-    **_rows("fft", _FFT),
-    **_rows("ndimage", _NDIMAGE),
-    **_rows("signal", _SIGNAL),
-    **_rows("signal.windows", _WINDOWS),
-    **_rows("special", _SPECIAL),
-    **_rows("stats", _STATS),
+    **_parse_calls("", _SMALL),
+    **_parse_calls("cluster.hierarchy", _HIERARCHY),
+    **_parse_calls("fft", _FFT),
+    **_parse_calls("ndimage", _NDIMAGE),
+    **_parse_calls("signal", _SIGNAL),
+    **_parse_calls("signal.windows", _WINDOWS),
+    **_parse_calls("special", _SPECIAL),
+    **_parse_calls("stats", _STATS),
     **ROTATION_CALLS,
 }

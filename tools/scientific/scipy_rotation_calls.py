@@ -46,7 +46,7 @@ __call__: f(Slerp(xp.asarray([0.0, 1.0]), Rotation.from_rotvec(rv)), xp.asarray(
 """
 
 
-def _rows(home: str, text: str) -> dict[str, str]:
+def _parse_calls(home: str, text: str) -> dict[str, str]:
     rows = {}
     for line in text.strip().splitlines():
         names, _, expression = line.partition(": ")
@@ -56,7 +56,7 @@ def _rows(home: str, text: str) -> dict[str, str]:
 
 #: The expression for each method, by its name below `scipy`.
 ROTATION_CALLS: dict[str, str] = {
-    **_rows("Rotation", _ROTATION),
-    **_rows("RigidTransform", _RIGID),
-    **_rows("Slerp", _SLERP),
+    **_parse_calls("Rotation", _ROTATION),
+    **_parse_calls("RigidTransform", _RIGID),
+    **_parse_calls("Slerp", _SLERP),
 }

@@ -17,8 +17,8 @@ MODULES = (
     "cluster constants differentiate fft integrate interpolate linalg ndimage optimize signal"
     " spatial special stats _lib"
 )
-PLACE = "xp_skip_cpu_only_backends = set()"
-OURS = """
+INSERTION_POINT = "xp_skip_cpu_only_backends = set()"
+FERROGRAD_BACKEND = """
 import ferrograd.array_api
 xp_known_backends |= {"ferrograd", "ferrograd.array_api"}
 xp_available_backends.append(
@@ -27,16 +27,23 @@ xp_available_backends.append(
 """
 
 
-def extend() -> None:
+def patch_scipy() -> None:
     """Puts SciPy's conftest with one backend more where pytest looks for it."""
     spec = importlib.util.find_spec("scipy.conftest")
     assert spec is not None
     assert spec.origin is not None
     source = Path(spec.origin).read_text()
-    assert source.count(PLACE) == 1, "another SciPy: its conftest.py has no such line"
+    assert source.count(INSERTION_POINT) == 1, "another SciPy: its conftest.py has no such line"
     module = ModuleType("scipy.conftest")
     module.__file__, module.__spec__ = spec.origin, spec
-    exec(compile(source.replace(PLACE, OURS + PLACE), spec.origin, "exec"), vars(module))
+    exec(
+        compile(
+            source.replace(INSERTION_POINT, FERROGRAD_BACKEND + INSERTION_POINT),
+            spec.origin,
+            "exec",
+        ),
+        vars(module),
+    )
     sys.modules["scipy.conftest"] = module
 
 
@@ -60,4 +67,4 @@ def main(modules: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
-extend()
+patch_scipy()

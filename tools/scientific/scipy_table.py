@@ -26,19 +26,19 @@ from scipy.spatial.transform import RigidTransform, Rotation, Slerp
 
 import ferrograd as fg
 import ferrograd.array_api as xp
-from scipy_calls import CALLS, arrays
-from scipy_numbers import NAME, alone
+from scipy_calls import CALLS, make_arrays
+from scipy_numbers import VARIABLE_NAME, iter_number_variants
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scipy.md"
 MODULES = """cluster.hierarchy cluster.vq constants differentiate fft integrate interpolate linalg
     ndimage optimize optimize.elementwise signal signal.windows special stats stats.contingency"""
 #: Arrays of floats that hold numbers of clusters.
-CONSTANT = {"Z", "ML", "R"}
+CONSTANT_NAMES = {"Z", "ML", "R"}
 #: Classes whose methods are tried one by one.
 CLASSES = [Rotation, RigidTransform, Slerp]
 #: What expressions may name beside the arrays.
 SCOPE: dict[str, Any] = {kind.__name__: kind for kind in CLASSES}
-SECONDS = 20
+TIME_LIMIT = 20
 STEP = 1e-5
 INTRODUCTION = """# SciPy's own functions on tensors
 
@@ -88,7 +88,7 @@ class Row:
         return self.values == "yes" and self.gradient in ("yes", "zero", "–")
 
 
-def functions() -> Iterator[tuple[str, Any]]:
+def iter_functions() -> Iterator[tuple[str, Any]]:
     """SciPy's public functions and methods that claim array API support, each once."""
     seen = set()
     for module in MODULES.split():
@@ -109,11 +109,11 @@ def functions() -> Iterator[tuple[str, Any]]:
                 yield path, method
 
 
-def given() -> dict[str, Any]:
+def make_arguments() -> dict[str, Any]:
     """The arrays of the calls, with what hierarchies are made of."""
     from scipy.cluster import hierarchy
 
-    made = arrays()
+    made = make_arrays()
     links = hierarchy.linkage(made["d"])
     return made | {
         "Z": links,
@@ -123,98 +123,100 @@ def given() -> dict[str, Any]:
     }
 
 
-def leaves(result: Any) -> Iterator[Any]:
+def iter_leaves(result: Any) -> Iterator[Any]:
     """The arrays and numbers in a result, in order."""
     if isinstance(result, fg.Tensor | np.ndarray | np.generic | int | float | complex):
         yield result
     elif isinstance(result, dict):
         for key in sorted(result, key=str):
-            yield from leaves(result[key])
+            yield from iter_leaves(result[key])
     elif isinstance(result, tuple | list):
         for item in result:
-            yield from leaves(item)
+            yield from iter_leaves(item)
     elif type(result).__module__.startswith("scipy.") and hasattr(result, "__dict__"):
         for key in sorted(vars(result)):
             if not key.startswith("_"):
-                yield from leaves(getattr(result, key))
+                yield from iter_leaves(getattr(result, key))
 
 
-def plain(leaf: Any) -> Any:
+def to_array(leaf: Any) -> Any:
     """A leaf as an array of NumPy's."""
     return leaf.detach().numpy() if isinstance(leaf, fg.Tensor) else np.asarray(leaf)
 
 
-def call(function: Any, expression: str, names: dict[str, Any], space: Any) -> list[Any]:
+def evaluate_call(function: Any, expression: str, names: dict[str, Any], space: Any) -> list[Any]:
     """The leaves of what an expression gives."""
     body = expression if "f(" in expression else f"f({expression})"
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         scope = {"np": np, "f": function, "xp": space, **names}
-        return list(leaves(eval(body, scope | SCOPE)))
+        return list(iter_leaves(eval(body, scope | SCOPE)))
 
 
-def tensors_of(pool: dict[str, Any]) -> dict[str, Any]:
+def make_tensors(pool: dict[str, Any]) -> dict[str, Any]:
     """The arrays as tensors, where these have the dtype."""
     kept = set(xp.__array_namespace_info__().dtypes())
     return {k: fg.asarray(v) if v.dtype.name in kept else v for k, v in pool.items()}
 
 
-def weights(index: int, shape: tuple[int, ...]) -> Any:
+def make_weights(index: int, shape: tuple[int, ...]) -> Any:
     """Fixed weights of a leaf in the number that is differentiated."""
     return np.cos(1.0 + index + np.arange(math.prod(shape))).reshape(shape)
 
 
-def weighed(leaf: Any, index: int) -> Any:
+def sum_weighted(leaf: Any, index: int) -> Any:
     """The sum of a leaf's elements with fixed weights, of complex ones also their other parts."""
-    first = weights(index, tuple(leaf.shape))
+    first = make_weights(index, tuple(leaf.shape))
     if leaf.dtype.kind != "c":
         return (first * leaf).sum()
     return (first * leaf.real).sum() + (np.sin(first) * leaf.imag).sum()
 
 
-def used(expression: str, pool: dict[str, Any]) -> list[str]:
+def find_used_names(expression: str, pool: dict[str, Any]) -> list[str]:
     """The arrays of floats that an expression names."""
     words = compile(expression if "f(" in expression else f"f({expression})", "", "eval").co_names
     nested = {name for name in pool if name in expression.replace("(", " ").split()}
     return [
         k
         for k in pool
-        if k in {*words, *nested} and k not in CONSTANT and pool[k].dtype.kind == "f"
+        if k in {*words, *nested} and k not in CONSTANT_NAMES and pool[k].dtype.kind == "f"
     ]
 
 
-def slope(function: Any, expression: str, pool: dict[str, Any], name: str, way: Any) -> list[Any]:
+def compute_slope(
+    function: Any, expression: str, pool: dict[str, Any], name: str, way: Any
+) -> list[Any]:
     """The derivative of each leaf's weighted sum along a direction, by differences of NumPy's."""
 
     def sums(step: float) -> list[Any]:
         moved = pool | {name: pool[name] + step * way}
-        found = [plain(leaf) for leaf in call(function, expression, moved, np)]
-        return [weighed(a, k) if a.dtype.kind in "fc" else 0.0 for k, a in enumerate(found)]
+        found = [to_array(leaf) for leaf in evaluate_call(function, expression, moved, np)]
+        return [sum_weighted(a, k) if a.dtype.kind in "fc" else 0.0 for k, a in enumerate(found)]
 
     near = [np.subtract(a, b) for a, b in zip(sums(STEP), sums(-STEP), strict=True)]
     return [float(n) / (2 * STEP) for n in near]
 
 
-def gradient(
+def compute_gradient(
     function: Any, expression: str, pool: dict[str, Any], names: list[str], bound: float = 2e-5
 ) -> str:
     """How the gradients by the named arrays compare; "yes", "zero", "wrong" or what was raised."""
-    tensors = tensors_of(pool)
+    tensors = make_tensors(pool)
     for name in names:
         tensors[name] = fg.tensor(pool[name], requires_grad=True)
-    found = call(function, expression, tensors, xp)
+    found = evaluate_call(function, expression, tensors, xp)
     loss: Any = 0.0
     live = set()
     for k, leaf in enumerate(found):
         if isinstance(leaf, fg.Tensor) and leaf.requires_grad:
-            loss = loss + weighed(leaf, k)
+            loss = loss + sum_weighted(leaf, k)
             live.add(k)
     if live:
         loss.backward()
     moved = False
     for name in names:
         way = np.random.default_rng(3).normal(size=pool[name].shape)
-        numeric = slope(function, expression, pool, name, way)
+        numeric = compute_slope(function, expression, pool, name, way)
         size = max([1.0, *(abs(n) for n in numeric)])
         if any(abs(n) > 1e-6 * size for k, n in enumerate(numeric) if k not in live):
             return "lost"
@@ -229,14 +231,14 @@ def gradient(
     return "yes" if moved else "zero"
 
 
-def attempt(action: Any) -> Any:
+def run_with_time_limit(action: Any) -> Any:
     """What an action gives, or the name of what it raises."""
 
     def late(*_: Any) -> None:
         raise TimeoutError
 
     signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
+    signal.alarm(TIME_LIMIT)
     try:
         return action()
     except Exception as error:
@@ -247,38 +249,41 @@ def attempt(action: Any) -> Any:
         signal.alarm(0)
 
 
-def same(ours: list[Any], theirs: list[Any], rtol: float) -> str:
+def describe_difference(ours: list[Any], theirs: list[Any], rtol: float) -> str:
     """Whether two lists of leaves agree in shape and value."""
     if len(ours) != len(theirs):
         return "differ"
-    for a, b in zip(map(plain, ours), map(plain, theirs), strict=True):
+    for a, b in zip(map(to_array, ours), map(to_array, theirs), strict=True):
         if a.shape != b.shape or not np.allclose(a, b, rtol, rtol / 10, equal_nan=True):
             return "differ"
     return "yes" if any(isinstance(a, fg.Tensor) for a in ours) or not ours else "arrays"
 
 
-def trial(
+def try_argument(
     name: str, function: Any, pool: dict[str, Any], expression: str | None, rtol: float = 1e-9
 ) -> Row:
     """Tries one function."""
     if expression is None:
         return Row(name, "not tried", "–")
-    theirs = attempt(lambda: call(function, expression, pool, np))
+    theirs = run_with_time_limit(lambda: evaluate_call(function, expression, pool, np))
     if isinstance(theirs, str):
         return Row(name, "not tried", "–")
-    tensors = tensors_of(pool)
-    ours = attempt(lambda: call(function, expression, tensors, xp))
-    values = ours if isinstance(ours, str) else same(ours, theirs, rtol)
-    names = used(expression, pool)
+    tensors = make_tensors(pool)
+    ours = run_with_time_limit(lambda: evaluate_call(function, expression, tensors, xp))
+    values = ours if isinstance(ours, str) else describe_difference(ours, theirs, rtol)
+    names = find_used_names(expression, pool)
     if values not in ("yes", "arrays"):
         return Row(name, values, "–")
-    if fault := faults(function, expression, pool):
+    if fault := find_faults(function, expression, pool):
         return Row(name, values, fault)
     if not names:
         return Row(name, values, "–")
-    found = attempt(lambda: gradient(function, expression, pool, names))
+    found = run_with_time_limit(lambda: compute_gradient(function, expression, pool, names))
     if found.startswith("refused") and len(names) > 1:
-        each = {n: attempt(lambda n=n: gradient(function, expression, pool, [n])) for n in names}
+        each = {
+            n: run_with_time_limit(lambda n=n: compute_gradient(function, expression, pool, [n]))
+            for n in names
+        }
         bad = [v for v in each.values() if v.startswith(("lost", "wrong"))]
         if bad:
             return Row(name, values, bad[0])
@@ -288,28 +293,32 @@ def trial(
     return Row(name, values, found)
 
 
-def faults(function: Any, expression: str, pool: dict[str, Any]) -> str:
+def find_faults(function: Any, expression: str, pool: dict[str, Any]) -> str:
     """What is lost or wrong by a number among the arguments, each alone a tensor; else nothing."""
-    for value, renamed in alone(expression if "f(" in expression else f"f({expression})"):
-        moved = pool | {NAME: np.asarray(value)}
-        found = attempt(lambda e=renamed, m=moved: gradient(function, e, m, [NAME], 1e-3))
+    for value, renamed in iter_number_variants(
+        expression if "f(" in expression else f"f({expression})"
+    ):
+        moved = pool | {VARIABLE_NAME: np.asarray(value)}
+        found = run_with_time_limit(
+            lambda e=renamed, m=moved: compute_gradient(function, e, m, [VARIABLE_NAME], 1e-3)
+        )
         if found.startswith(("lost", "wrong")):
             return f"{found}, by {value}"
     return ""
 
 
-def tried(only: list[str]) -> list[Row]:
+def try_functions(only: list[str]) -> list[Row]:
     """The rows of all functions, or of those whose names hold one of the words."""
-    pool = given()
+    pool = make_arguments()
     chosen = [
         (name, function)
-        for name, function in functions()
+        for name, function in iter_functions()
         if not only or any(word in name for word in only)
     ]
-    return [trial(name, function, pool, CALLS.get(name)) for name, function in chosen]
+    return [try_argument(name, function, pool, CALLS.get(name)) for name, function in chosen]
 
 
-def counts(rows: list[Row]) -> dict[str, int]:
+def count_results(rows: list[Row]) -> dict[str, int]:
     """How many rows hold, and in which way."""
     return {
         "all": len(rows),
@@ -322,7 +331,7 @@ def counts(rows: list[Row]) -> dict[str, int]:
     }
 
 
-def page(rows: list[Row], introduction: str, library: str) -> str:
+def make_page(rows: list[Row], introduction: str, library: str) -> str:
     """The text of the page."""
     lines, home = [introduction], ""
     for row in rows:
@@ -330,12 +339,12 @@ def page(rows: list[Row], introduction: str, library: str) -> str:
         if module != home:
             home = module
             lines += ["", f"## {library}.{module}", ""]
-            lines += ["| function | values | gradient |", "|---|---|---|"]
+            lines += ["| function | values | compute_gradient |", "|---|---|---|"]
         lines.append(f"| `{name}` | {row.values} | {row.gradient} |")
     return "\n".join(lines) + "\n"
 
 
-def written(page: Path, library: str) -> dict[str, Row]:
+def read_page(page: Path, library: str) -> dict[str, Row]:
     """The rows of a page as it is."""
     rows, home = {}, ""
     for line in page.read_text().splitlines():
@@ -347,7 +356,7 @@ def written(page: Path, library: str) -> dict[str, Row]:
     return rows
 
 
-def check(before: dict[str, Row], tried: list[Row]) -> list[str]:
+def find_regressions(before: dict[str, Row], tried: list[Row]) -> list[str]:
     """What the page calls right and is not, and names that are only there or only in SciPy."""
     now = {row.name: row for row in tried}
     problems = [f"{name}: not on both sides" for name in sorted(set(before) ^ set(now))]
@@ -358,12 +367,12 @@ def check(before: dict[str, Row], tried: list[Row]) -> list[str]:
     return problems
 
 
-def write(path: Path, library: str, version: str, introduction: str, action: Any) -> int:
+def write_page(path: Path, library: str, version: str, introduction: str, action: Any) -> int:
     """Writes a page, checks it, or prints rows, as the arguments of the command say."""
     only = [word for word in sys.argv[1:] if not word.startswith("-")]
     if "--check" in sys.argv:
         same = f"{version}" in path.read_text()
-        problems = check(written(path, library), action([])) if same else []
+        problems = find_regressions(read_page(path, library), action([])) if same else []
         print("\n".join(problems) or "the page holds")
         return 1 if problems else 0
     rows = action(only)
@@ -371,10 +380,12 @@ def write(path: Path, library: str, version: str, introduction: str, action: Any
         for row in rows:
             print(f"{row.name:45} {row.values:28} {row.gradient}")
     else:
-        path.write_text(page(rows, introduction.format(version=version, **counts(rows)), library))
+        path.write_text(
+            make_page(rows, introduction.format(version=version, **count_results(rows)), library)
+        )
         print(len(rows), "tried,", sum(row.holds for row in rows), "right")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(write(PAGE, "scipy", f"SciPy {scipy.__version__}", INTRODUCTION, tried))
+    sys.exit(write_page(PAGE, "scipy", f"SciPy {scipy.__version__}", INTRODUCTION, try_functions))

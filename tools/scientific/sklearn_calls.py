@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 
-def arrays() -> dict[str, Any]:
+def make_arrays() -> dict[str, Any]:
     """The arrays that expressions name: those of floats are differentiated."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(30, 4))

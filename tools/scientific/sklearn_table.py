@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 
 import scipy_table as trials  # switches SciPy's array API support on before its first import
-from sklearn_calls import CALLS, arrays
+from sklearn_calls import CALLS, make_arrays
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scikit_learn.md"
 ESTIMATORS = {kind.__name__: kind for kind in (LogisticRegression, Ridge, StandardScaler)}
@@ -57,22 +57,22 @@ print(X.grad)"
 ```"""
 
 
-def tried(only: list[str]) -> list[trials.Row]:
+def try_estimators(only: list[str]) -> list[trials.Row]:
     """The rows of all calls, or of those whose names hold one of the words."""
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 
-    pool, rows = arrays(), []
+    pool, rows = make_arrays(), []
     for name, expression in CALLS.items():
         if only and not any(word in name for word in only):
             continue
         home, _, kind = name.partition(" ")[0].rpartition(".")
         function = getattr(importlib.import_module(f"sklearn.{home}"), kind)
         with sklearn.config_context(array_api_dispatch=True):
-            rows.append(trials.trial(name, function, pool, expression, 1e-6))
+            rows.append(trials.try_argument(name, function, pool, expression, 1e-6))
     return rows
 
 
 if __name__ == "__main__":
     trials.SCOPE.update(ESTIMATORS)
-    write = partial(trials.write, PAGE, "sklearn", f"scikit-learn {sklearn.__version__}")
-    sys.exit(write(INTRODUCTION, tried))
+    write = partial(trials.write_page, PAGE, "sklearn", f"scikit-learn {sklearn.__version__}")
+    sys.exit(write(INTRODUCTION, try_estimators))
