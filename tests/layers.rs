@@ -72,7 +72,7 @@ const UNSAFE: &[&str] = &[
     "src/bindings/call/small_ops.rs",
     "src/bindings/call/lazy_methods.rs",
     "src/bindings/call/slice.rs",
-    "src/bindings/object/module_slots.rs",
+    "src/bindings/object/nn_module_slots.rs",
     "src/bindings/object/free_list.rs",
     "src/bindings/tensor/slots.rs",
     "src/threads.rs",

@@ -21,7 +21,7 @@ use crate::bindings::graph::{
     saved_tensors,
 };
 use crate::bindings::interop::{dlpack, import_hooks, memory_owner, safetensors};
-use crate::bindings::object::module_slots;
+use crate::bindings::object::nn_module_slots;
 use crate::bindings::pytree::tree_object;
 use crate::bindings::{custom_op, errors, object, tensor};
 use crate::kernels::isa;
@@ -57,7 +57,7 @@ functions! {
     dlpack: from_dlpack;
     grad_api: backward, grad as _grad, _jacobian, _rows_of_pass, _grad_rows;
     custom_op: once_differentiable, _run, _wrap_forward;
-    module_slots: _below, _watch_members, _shorten_module;
+    nn_module_slots: _below, _watch_members, _shorten_module;
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
         _switch_recorded_arrays, _records_arrays,
         _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,

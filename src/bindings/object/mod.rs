@@ -2,7 +2,7 @@
 //! returns its existing object.
 
 pub(crate) mod free_list;
-pub(crate) mod module_slots;
+pub(crate) mod nn_module_slots;
 pub(crate) mod node;
 pub(crate) mod python_rule_count;
 mod tensor;
