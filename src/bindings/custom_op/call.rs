@@ -15,13 +15,13 @@ use crate::bindings::custom_op::arguments::Arguments;
 use crate::bindings::custom_op::class_info::ClassInfo;
 use crate::bindings::custom_op::context::{Declared, FunctionContext, MarkedTensors, ToSave};
 use crate::bindings::custom_op::context_saved::{SavedObjectRefs, weak_ref};
-use crate::bindings::custom_op::host_function::{HostStep, make_host_step};
 use crate::bindings::custom_op::outputs::{
     OutputKind, OutputObjects, output_object, rebuild_outputs,
 };
 use crate::bindings::custom_op::outputs::{Outputs, as_tensor};
 use crate::bindings::custom_op::python_rule::{Callee, PythonRule};
 use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree};
+use crate::bindings::custom_op::traced_host_callback::{HostStep, make_host_step};
 use crate::bindings::errors::{to_py_result, to_python};
 use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::wrap;

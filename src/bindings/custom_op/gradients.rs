@@ -16,7 +16,7 @@ use crate::bindings::pytree::Node;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::custom_op::{Gradients, Spec, guard_edge};
+use crate::ops::custom_op::{GradientCheck, Spec, guard_edge};
 use crate::tensor::Tensor;
 
 pub(super) type CheckedGradients = SmallVec<[(usize, Tensor); 2]>;
@@ -38,7 +38,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         returned: &Bound<'py, PyAny>,
         checked: &mut CheckedGradients,
     ) -> Result<()> {
-        let mut check = Gradients::new(&self.rule.name, self.rule.custom_function_rules);
+        let mut check = GradientCheck::new(&self.rule.name, self.rule.custom_function_rules);
         if let ([slot], Some(_)) = (&self.rule.slots[..], as_tensor(returned)) {
             self.collect(0, slot, returned, &mut check, checked)?;
         } else {
@@ -100,7 +100,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         index: usize,
         slot: &SlotTree,
         ob: &Bound<'py, PyAny>,
-        check: &mut Gradients<'_>,
+        check: &mut GradientCheck<'_>,
         checked: &mut CheckedGradients,
     ) -> Result<()> {
         if ob.is_none() || matches!(slot, SlotTree::Leaf(Slot::Array)) {

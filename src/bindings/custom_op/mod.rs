@@ -8,15 +8,15 @@ mod classes;
 mod context;
 mod context_saved;
 mod gradients;
-mod host_function;
 mod outputs;
 mod python_rule;
 mod tensor_slots;
+mod traced_host_callback;
 
 use classes::{custom_function, function, functor_run};
 pub(crate) use context::FunctionContext;
 pub(crate) use custom_function::{CustomFunction, mark_abstract};
 pub(crate) use function::{Function, once_differentiable};
 pub(crate) use functor_run::{_run, _wrap_forward};
-pub(crate) use host_function::trace_with_retry;
 pub(crate) use python_rule::{attributes_of, context_of, is_custom, output_specs};
+pub(crate) use traced_host_callback::trace_with_retry;

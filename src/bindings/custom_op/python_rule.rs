@@ -18,11 +18,11 @@ use crate::bindings::custom_op::arguments::Slots;
 use crate::bindings::custom_op::context::FunctionContext;
 use crate::bindings::custom_op::context_saved::{RunningBackward, SavedObjects, saved_object};
 use crate::bindings::custom_op::gradients::{CheckedGradients, ReturnedGradients};
-use crate::bindings::custom_op::host_function::{
-    BackwardHostSpan, HostStepCall, no_second_derivative, request_retrace,
-};
 use crate::bindings::custom_op::outputs::as_tensor;
 use crate::bindings::custom_op::tensor_slots::{Slot, SlotTree, rebuild};
+use crate::bindings::custom_op::traced_host_callback::{
+    BackwardHostSpan, HostStepCall, no_second_derivative, request_retrace,
+};
 use crate::bindings::errors::from_python;
 use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::{wrap, wrap_read_only};

@@ -11,7 +11,7 @@ use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::kernels::launch::require_all_gradients;
 use crate::ops::custom_op::call::{output, same_view};
 use crate::ops::custom_op::{
-    FunctionCall, FunctionContext, Gradients, SavedKind, SavedRole, Spec, intermediate_edge,
+    FunctionCall, FunctionContext, GradientCheck, SavedKind, SavedRole, Spec, intermediate_edge,
 };
 use crate::tensor::{Tensor, with_cut_edge};
 
@@ -206,7 +206,7 @@ impl<F: Function> Rule<Tensor> for FunctionRule<F> {
             run()?
         };
         let name = self.function.name();
-        let mut check = Gradients::new(&name, true);
+        let mut check = GradientCheck::new(&name, true);
         let expected = self.inputs.len();
         check
             .count(expected, returned.len(), || returned[expected..].iter().all(Option::is_none))?;

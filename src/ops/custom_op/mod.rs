@@ -7,7 +7,7 @@ mod call;
 mod context;
 mod double_backward_guard;
 mod function;
-mod gradients;
+mod gradient_check;
 
 #[cfg(feature = "python")]
 pub(crate) use crate::kernels::launch::require_all_gradients;
@@ -21,4 +21,4 @@ pub(crate) use context::{cleared_error, index_error, key_error};
 pub(crate) use double_backward_guard::guard_edge;
 pub(crate) use double_backward_guard::intermediate_edge;
 pub use function::Function;
-pub use gradients::Gradients;
+pub use gradient_check::GradientCheck;

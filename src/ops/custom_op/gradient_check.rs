@@ -9,17 +9,17 @@ use crate::ops::custom_op::Spec;
 use crate::tensor::Tensor;
 
 /// The check of one backward's results.
-pub struct Gradients<'a> {
+pub struct GradientCheck<'a> {
     op: &'a str,
     strict: bool,
     wrong: Vec<String>,
 }
 
-impl<'a> Gradients<'a> {
+impl<'a> GradientCheck<'a> {
     /// For the function `op`. With `strict` only equal shapes are accepted; otherwise a gradient of a broadcast shape is
     /// summed to the input's shape.
-    pub fn new(op: &'a str, strict: bool) -> Gradients<'a> {
-        Gradients { op, strict, wrong: Vec::new() }
+    pub fn new(op: &'a str, strict: bool) -> GradientCheck<'a> {
+        GradientCheck { op, strict, wrong: Vec::new() }
     }
 
     /// Checks the number of gradients; `extra` tells whether all surplus ones are `None`.
