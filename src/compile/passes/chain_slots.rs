@@ -96,7 +96,7 @@ impl<'a> SlotAllocator<'a> {
 
     /// Elements per row of a slice.
     fn width(&self, slice: &Slice) -> usize {
-        if slice.numel() == self.shape.n() { self.shape.row } else { 1 }
+        if slice.numel() == self.shape.numel() { self.shape.row } else { 1 }
     }
 
     /// Elements in memory.
@@ -206,7 +206,7 @@ fn assemble_chain(
     // The results of leaves lie in memory of the run.
     let mut leaves: Vec<Slice> = Vec::new();
     for out in steps.iter().filter(|step| is_whole_reduction(step)).map(|step| &step.writes[0]) {
-        let (count, buffer) = (shape.n().div_ceil(WHOLE_LEAF), buffers.len() as BufferId);
+        let (count, buffer) = (shape.numel().div_ceil(WHOLE_LEAF), buffers.len() as BufferId);
         let nbytes = count * out.dtype.size();
         buffers.push(Buffer { source: Source::Temporary, nbytes });
         leaves.push(Slice::contiguous(buffer, out.dtype, &[count]));
@@ -248,7 +248,7 @@ fn assemble_chain(
 
 /// Nanoseconds that a step takes for each element of the chain.
 fn cost(step: &Step, shape: ChainShape) -> f32 {
-    let share = elements(step) as f32 / shape.n() as f32;
+    let share = elements(step) as f32 / shape.numel() as f32;
     share * step.map().map_or(REDUCTION_COST, |map| map.cost)
 }
 

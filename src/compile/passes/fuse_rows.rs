@@ -41,13 +41,13 @@ pub(super) fn row_reduction(step: &Step) -> Option<ChainShape> {
 /// Whether a slice has one element for each row, which stands for all of the row.
 pub(super) fn is_column(slice: &Slice, shape: ChainShape) -> bool {
     known_to_programs(slice.dtype)
-        && slice.numel() == shape.n()
+        && slice.numel() == shape.numel()
         && broadcast_pattern(&slice.dims, &slice.strides) == Some((shape.rows, shape.row))
 }
 
 /// Whether joined steps gain by it: some are between reductions.
 pub(super) fn is_profitable(steps: &[Step], shape: ChainShape) -> bool {
-    let is_long = |step: &&Step| elements(step) == shape.n();
+    let is_long = |step: &&Step| elements(step) == shape.numel();
     steps.iter().filter(is_long).count() > 1
 }
 
@@ -69,7 +69,7 @@ pub(super) fn expand_columns(
     for step in steps {
         let mut step = step;
         if let Action::Map(map) = &step.action
-            && map.out.numel() == shape.n()
+            && map.out.numel() == shape.numel()
         {
             let mut map = map.clone();
             for argument in &mut map.ins {
@@ -99,7 +99,7 @@ pub(super) fn expand_columns(
 /// Memory for the elements of a column along the rows, and the step that puts them there.
 fn expanded_column(column: &Slice, shape: ChainShape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
     let (id, dtype) = (buffers.len() as BufferId, column.dtype);
-    let nbytes = shape.n() * dtype.size();
+    let nbytes = shape.numel() * dtype.size();
     buffers.push(Buffer { source: Source::Temporary, nbytes });
     let column_copy = Slice::contiguous(id, dtype, &column.dims);
     let (reads, writes) = (smallvec![column.clone()], smallvec![column_copy.clone()]);

@@ -71,7 +71,7 @@ pub(crate) struct ChainShape {
 
 impl ChainShape {
     /// The number of elements.
-    pub(crate) fn n(self) -> usize {
+    pub(crate) fn numel(self) -> usize {
         self.rows * self.row
     }
 
@@ -144,7 +144,7 @@ impl Chain {
             if let ChainOp::Reduction { loops, leaves, out: (out, offset), .. } = op {
                 let (leaves, out) = (addresses.at(*leaves, 0), addresses.at(*out, *offset));
                 // SAFETY: the blocks wrote every leaf, and the result is inside its buffer.
-                unsafe { (loops.merge)(leaves, self.shape.n().div_ceil(WHOLE_LEAF), out) };
+                unsafe { (loops.merge)(leaves, self.shape.numel().div_ceil(WHOLE_LEAF), out) };
             }
         }
     }
@@ -194,7 +194,7 @@ impl Chain {
         // Partly filled leaves of reductions, from one tile to the next.
         let mut leaves: PartialLeaves = [[MaybeUninit::uninit(); WHOLE_LEAF]; MAX_REDUCTIONS];
         let (row, rows) = (self.shape.row, self.shape.tile_rows());
-        let prefetches = self.shape.n() >= PREFETCH_ELEMENTS;
+        let prefetches = self.shape.numel() >= PREFETCH_ELEMENTS;
         // SAFETY: the caller's contract.
         let broadcasts = unsafe { self.repeated(addresses, &slot) };
         let locate = |location: &Location, at: usize| match *location {
