@@ -24,8 +24,8 @@ pub type Edges<V> = SmallVec<[Option<Edge<V>>; 2]>;
 /// The saved values of a node.
 pub type SavedValues<V> = SmallVec<[Saved<V>; 2]>;
 
-/// The bit position of the label in the flags word.
-const LABEL_SHIFT: u32 = 16;
+/// The bit position of the operation's number in the flags word.
+const OPERATION_NUMBER_SHIFT: u32 = 16;
 
 /// Properties of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -138,7 +138,7 @@ impl<V: Value> Node<V> {
     /// The flags.
     #[inline]
     pub fn flags(&self) -> Flags {
-        Flags(self.flags.load(Ordering::Relaxed) & ((1 << LABEL_SHIFT) - 1))
+        Flags(self.flags.load(Ordering::Relaxed) & ((1 << OPERATION_NUMBER_SHIFT) - 1))
     }
 
     /// Whether there is one output, and no flag and no attachment.
@@ -154,15 +154,15 @@ impl<V: Value> Node<V> {
 
     /// The host's number of the called operation; 0 if none was set.
     #[inline]
-    pub fn label(&self) -> u16 {
-        (self.flags.load(Ordering::Relaxed) >> LABEL_SHIFT) as u16
+    pub fn operation_number(&self) -> u16 {
+        (self.flags.load(Ordering::Relaxed) >> OPERATION_NUMBER_SHIFT) as u16
     }
 
-    /// Sets the label; once, by the maker of the node, before it is published.
+    /// Sets that number; once, by the maker of the node, before it is published.
     #[inline]
-    pub fn set_label(&self, label: u16) {
+    pub fn set_operation_number(&self, number: u16) {
         let flags = self.flags.load(Ordering::Relaxed);
-        self.flags.store(flags | u32::from(label) << LABEL_SHIFT, Ordering::Relaxed);
+        self.flags.store(flags | u32::from(number) << OPERATION_NUMBER_SHIFT, Ordering::Relaxed);
     }
 
     /// The host's record of the call that made this node.

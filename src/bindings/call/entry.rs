@@ -165,13 +165,13 @@ unsafe fn with_defaults(index: usize, ob: *mut c::PyObject) -> SmallResult {
     let run = || match decl.shortcut {
         Shortcut::Unary(op, defaults) => {
             let out = unary_with(op, x, defaults)?;
-            node_attributes::label_tensor(index, x, &out);
+            node_attributes::number_tensor(index, x, &out);
             wrap(py, out)
         }
         Shortcut::Plain(plain) => {
             let output = plain(x)?;
             if decl.has_attributes {
-                node_attributes::label_output(index, x, &output);
+                node_attributes::number_output(index, x, &output);
             }
             dispatch::wrap_output(py, decl, output, Some(&source()))
         }

@@ -67,8 +67,8 @@ pub(crate) fn capture_call(decl: &'static OpDecl, args: &[Arg]) -> Option<Pendin
     Some(PendingCall(call, nodes))
 }
 
-/// Calls `set` with the node of the first recorded result, unless it is an operand's node or already labelled.
-fn label_node(parts: &[Tensor], operands: &[usize], set: impl FnOnce(&Node)) {
+/// Calls `set` with the node of the first recorded result, unless it is an operand's node or has a number already.
+fn annotate_node(parts: &[Tensor], operands: &[usize], set: impl FnOnce(&Node)) {
     let others = || parts.iter().find_map(Tensor::grad_fn);
     let (own, found) = match parts {
         [one] => match one.own_producer() {
@@ -78,7 +78,7 @@ fn label_node(parts: &[Tensor], operands: &[usize], set: impl FnOnce(&Node)) {
         _ => (None, others()),
     };
     if let Some(node) = own.or(found.as_ref())
-        && node.label() == 0
+        && node.operation_number() == 0
         && !operands.contains(&node.address())
     {
         set(node);
@@ -97,25 +97,27 @@ impl PendingCall {
     /// Stores the call on the node that it made.
     pub(crate) fn attach_to(self, output: &Output) {
         let PendingCall(call, operands) = self;
-        label_node(parts_of(output), &operands, |node| node.set_call(call));
+        annotate_node(parts_of(output), &operands, |node| node.set_call(call));
     }
 }
 
-/// Labels the node of a call of operation `index` with one tensor and all defaults.
+/// Numbers the node of a call of operation `index` with one tensor and all defaults.
 #[inline]
-pub(crate) fn label_output(index: usize, x: &Tensor, output: &Output) {
-    label(index, x, parts_of(output));
+pub(crate) fn number_output(index: usize, x: &Tensor, output: &Output) {
+    set_number(index, x, parts_of(output));
 }
 
 /// The same for a call that returns one tensor.
 #[inline]
-pub(crate) fn label_tensor(index: usize, x: &Tensor, out: &Tensor) {
-    label(index, x, std::slice::from_ref(out));
+pub(crate) fn number_tensor(index: usize, x: &Tensor, out: &Tensor) {
+    set_number(index, x, std::slice::from_ref(out));
 }
 
 #[inline]
-fn label(index: usize, x: &Tensor, parts: &[Tensor]) {
-    label_node(parts, x.producer().as_slice(), |node| node.set_label(index as u16 + 1));
+fn set_number(index: usize, x: &Tensor, parts: &[Tensor]) {
+    annotate_node(parts, x.producer().as_slice(), |node| {
+        node.set_operation_number(index as u16 + 1)
+    });
 }
 
 /// The attributes of a node by name; `None` if no call is stored.
@@ -124,7 +126,7 @@ pub(crate) fn attributes<'py>(
     node: &Node,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
     let call = node.call().and_then(|call| call.downcast_ref::<SavedCall>());
-    let (decl, args) = match (call, node.label().checked_sub(1)) {
+    let (decl, args) = match (call, node.operation_number().checked_sub(1)) {
         (Some(call), _) => (call.decl, &*call.args),
         (None, Some(index)) => (registry()[usize::from(index)], &[][..]),
         (None, None) => return Ok(None),
