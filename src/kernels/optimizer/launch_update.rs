@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::rules::{MAX_COUNTS, MAX_NUMBERS, Rule, with_rule};
+use super::rules::{MAX_COUNTS, MAX_NUMBERS, UpdateRule, with_rule};
 use super::update_loops::{OPERANDS, ParameterRow, UpdateStep, update_row, update_row_f16};
 use crate::dtype::DType;
 use crate::error::Result;
@@ -37,7 +37,7 @@ pub struct UpdateOptions {
 /// # Errors
 /// None of its own; programs take fallible kernels.
 pub fn update(
-    rule: Rule,
+    rule: UpdateRule,
     options: &UpdateOptions,
     read: &[View<'_>],
     written: &mut [ViewMut<'_>],
@@ -56,7 +56,7 @@ pub fn update(
     launch::run_kernel("update", &reads, written, run, &mut Vec::new())
 }
 
-fn run(rule: Rule, options: &UpdateOptions, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) {
+fn run(rule: UpdateRule, options: &UpdateOptions, reads: &[View<'_>], writes: &mut [ViewMut<'_>]) {
     let (counts, writes) = writes.split_at(rule.counts());
     let each = 1 + rule.states();
     let (grads, read) = reads.split_at(writes.len() / each);
@@ -87,7 +87,7 @@ fn run(rule: Rule, options: &UpdateOptions, reads: &[View<'_>], writes: &mut [Vi
 
 /// The numbers of this step; advances the counts.
 fn advance_counts(
-    rule: Rule,
+    rule: UpdateRule,
     options: &UpdateOptions,
     read: &[View<'_>],
     counts: &[ViewMut<'_>],
@@ -175,7 +175,7 @@ impl Parameter {
     }
 
     /// Updates the units from `start` to `end`.
-    fn update(&self, rule: Rule, step: &UpdateStep, start: usize, end: usize) {
+    fn update(&self, rule: UpdateRule, step: &UpdateStep, start: usize, end: usize) {
         let size = self.dtype.size() as isize;
         let row_at = |offsets: [isize; OPERANDS], len: usize| {
             let at = std::array::from_fn(|k| self.row.at[k].wrapping_offset(offsets[k] * size));
@@ -190,7 +190,7 @@ impl Parameter {
         });
     }
 
-    fn update_row(&self, rule: Rule, step: &UpdateStep, row: &ParameterRow) {
+    fn update_row(&self, rule: UpdateRule, step: &UpdateStep, row: &ParameterRow) {
         // SAFETY: the views of the launch have the elements of the row, of this dtype.
         with_rule!(rule, T => unsafe {
             match self.dtype {

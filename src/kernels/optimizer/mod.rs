@@ -8,4 +8,4 @@ mod rules;
 mod update_loops;
 
 pub use launch_update::{UpdateOptions, update};
-pub use rules::{MAX_NUMBERS, Rule};
+pub use rules::{MAX_NUMBERS, UpdateRule};

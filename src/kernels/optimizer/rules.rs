@@ -35,34 +35,34 @@ pub(super) trait ElementUpdate {
     fn step<R: Real>(numbers: &[R; MAX_NUMBERS], p: &mut R, g: R, states: &mut [R; MAX_STATES]);
 }
 
-/// Declares `Rule` and an `ElementUpdate` for each: states, counts and options; the numbers of a step, which
+/// Declares `UpdateRule` and an `ElementUpdate` for each: states, counts and options; the numbers of a step, which
 /// may advance the counts; and the update, which changes `*p` and the states.
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident $name:literal [$($s:ident),*] [$($c:ident),*] ($($o:ident),*)
         $numbers:block as ($($n:ident),*) |$R:ident, $p:ident, $g:ident| $text:block)*) => {
         /// An update rule.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Rule { $($(#[$doc])* $rule),* }
+        pub enum UpdateRule { $($(#[$doc])* $rule),* }
 
-        impl Rule {
+        impl UpdateRule {
             /// The rule of a name.
-            pub fn named(name: &str) -> Option<Rule> {
-                match name { $($name => Some(Rule::$rule),)* _ => None }
+            pub fn named(name: &str) -> Option<UpdateRule> {
+                match name { $($name => Some(UpdateRule::$rule),)* _ => None }
             }
 
             /// The number of states per element.
             pub fn states(self) -> usize {
-                match self { $(Rule::$rule => $rule::STATES),* }
+                match self { $(UpdateRule::$rule => $rule::STATES),* }
             }
 
             /// The number of counts that the parameters share.
             pub fn counts(self) -> usize {
-                match self { $(Rule::$rule => { const NAMES: &[&str] = &[$(stringify!($c)),*]; NAMES.len() }),* }
+                match self { $(UpdateRule::$rule => { const NAMES: &[&str] = &[$(stringify!($c)),*]; NAMES.len() }),* }
             }
 
             /// The number of options.
             pub fn options(self) -> usize {
-                match self { $(Rule::$rule => { const NAMES: &[&str] = &[$(stringify!($o)),*]; NAMES.len() }),* }
+                match self { $(UpdateRule::$rule => { const NAMES: &[&str] = &[$(stringify!($o)),*]; NAMES.len() }),* }
             }
 
             /// The numbers of a step; advances the counts.
@@ -71,7 +71,7 @@ macro_rules! rules {
                 options: &[f64; MAX_NUMBERS],
                 counts: &mut [f64; MAX_COUNTS],
             ) -> [f64; MAX_NUMBERS] {
-                match self { $(Rule::$rule => {
+                match self { $(UpdateRule::$rule => {
                     let [$($o,)* ..] = *options;
                     let [$($c,)* ..] = counts;
                     padded($numbers)
@@ -101,7 +101,7 @@ macro_rules! rules {
         macro_rules! with_rule {
             ($chosen:expr, $Update:ident => $body:expr) => {
                 match $chosen {
-                    $(Rule::$rule => { type $Update = $crate::kernels::optimizer::rules::$rule; $body })*
+                    $(UpdateRule::$rule => { type $Update = $crate::kernels::optimizer::rules::$rule; $body })*
                 }
             };
         }

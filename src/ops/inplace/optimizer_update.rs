@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::optimizer;
-use crate::kernels::optimizer::{MAX_NUMBERS, Rule, UpdateOptions};
+use crate::kernels::optimizer::{MAX_NUMBERS, UpdateOptions, UpdateRule};
 use crate::kernels::{View, ViewMut};
 use crate::ops::core::broadcast::astype;
 use crate::ops::inplace::methods::{
@@ -87,7 +87,7 @@ pub fn step(step: &Update<'_>) -> Result<()> {
 }
 
 /// The states of parameter `i`.
-fn states_of<'a>(step: &Update<'a>, rule: Rule, i: usize) -> &'a [Tensor] {
+fn states_of<'a>(step: &Update<'a>, rule: UpdateRule, i: usize) -> &'a [Tensor] {
     &step.states[i * rule.states()..(i + 1) * rule.states()]
 }
 
@@ -96,8 +96,8 @@ fn refuse(what: String, remedy: &'static str) -> Box<Error> {
 }
 
 /// The rule, if all arguments match and may be written.
-fn checked_rule(step: &Update<'_>) -> Result<Rule> {
-    let Some(rule) = Rule::named(step.rule) else {
+fn checked_rule(step: &Update<'_>) -> Result<UpdateRule> {
+    let Some(rule) = UpdateRule::named(step.rule) else {
         return Err(refuse(format!("there is no rule {:?}", step.rule), "use one of fg.optim"));
     };
     let count = step.params.len();
