@@ -3,10 +3,10 @@
 //! Invariant: a write is admitted first, then noted in the log of the memory, and only then done.
 
 pub mod assign;
-mod complex_units;
 pub(crate) mod copy_on_write;
 mod elementwise_call;
 pub mod methods;
+mod mixed_complex_regions;
 pub mod optimizer_update;
 #[cfg(feature = "python")]
 pub(crate) mod out;

@@ -21,7 +21,7 @@ use crate::ops::core::structured::{
     save_none,
 };
 use crate::ops::core::view::PartialGradient;
-use crate::ops::inplace::complex_units::{
+use crate::ops::inplace::mixed_complex_regions::{
     UnitRegion, span, stack_layout, units_of, unrecorded_units, unrecorded_values, values_of,
 };
 use crate::tensor::{Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_positions};
