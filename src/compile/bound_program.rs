@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::leaf_state::GradMemory;
 use super::program::{Program, byte_offset};
-pub use crate::compile::Callable;
+pub use crate::compile::CClosure;
 use crate::compile::{BoundMemory, Source, Step};
 use crate::error::{Error, Result};
 use crate::ops::inplace::write_access::WriteGuards;
@@ -125,7 +125,7 @@ impl BoundProgram {
     ///
     /// # Errors
     /// `Captured` if the program calls Python code.
-    pub fn callable(self: &Arc<BoundProgram>) -> Result<Callable> {
+    pub fn callable(self: &Arc<BoundProgram>) -> Result<CClosure> {
         if self.program.executable().steps().iter().any(Step::calls_host) {
             return Err(Box::new(Error::Captured {
                 op: OP.into(),
@@ -142,7 +142,7 @@ impl BoundProgram {
                 _ => STATUS_FAILED,
             },
         };
-        Ok(Callable::new(body))
+        Ok(CClosure::new(body))
     }
 }
 

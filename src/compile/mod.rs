@@ -24,7 +24,7 @@ pub use control_flow::{
     LoopProgram, LoopResiduals,
 };
 pub use exec::{
-    BoundMemory, CFunction, Callable, Executable, HostStates, ResultMemory, StepExplanation,
+    BoundMemory, CClosure, CFunction, Executable, HostStates, ResultMemory, StepExplanation,
     elements_mut,
 };
 pub use ir::{Action, Buffer, BufferId, Chain, Map, MapOperand, Output, Slice, Source, Step};

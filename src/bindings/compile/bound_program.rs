@@ -17,7 +17,7 @@ use crate::bindings::compile::result_structure::ResultStructure;
 use crate::bindings::errors::to_python;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::PyTensor;
-use crate::compile::bound_program::{BoundProgram, Callable, stale_error};
+use crate::compile::bound_program::{BoundProgram, CClosure, stale_error};
 use crate::error::Error;
 use crate::tensor::Tensor;
 use crate::threads::NotAlone;
@@ -27,7 +27,7 @@ use crate::threads::NotAlone;
 pub(crate) struct PyBoundProgram {
     bound: Arc<BoundProgram>,
     guards: Arc<Guards>,
-    callable: OnceLock<Callable>,
+    callable: OnceLock<CClosure>,
     returns: Py<PyAny>,
     large: bool,
 }
@@ -122,7 +122,7 @@ impl PyBoundProgram {
 }
 
 impl PyBoundProgram {
-    fn callable(&self) -> PyResult<&Callable> {
+    fn callable(&self) -> PyResult<&CClosure> {
         if let Some(made) = self.callable.get() {
             return Ok(made);
         }

@@ -53,7 +53,7 @@ impl DifferentiableProgram {
             results.push(if shared { raw.duplicate()? } else { raw });
         }
         let saved = self.saved(arguments, &memory)?;
-        let program = CompiledCall { program: Arc::clone(self), original, objects, host_states };
+        let program = CallNode { program: Arc::clone(self), original, objects, host_states };
         record_node(program, arguments, saved, results)
     }
 
@@ -102,7 +102,7 @@ fn output_tensor(
 }
 
 /// The backward program of one compiled call.
-struct CompiledCall {
+struct CallNode {
     program: Arc<DifferentiableProgram>,
     original: Box<dyn OriginalFunction>,
     /// Objects that the forward program left for the backward program.
@@ -111,7 +111,7 @@ struct CompiledCall {
     host_states: HostStates,
 }
 
-impl BackwardProgram for CompiledCall {
+impl BackwardProgram for CallNode {
     fn name(&self) -> &'static str {
         "compiled"
     }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::body_backward::BodyBackward;
 use super::run_body::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
-use crate::compile::exec::Session;
+use crate::compile::exec::HeldFrame;
 use crate::compile::trace::ForwardBackward;
 use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
@@ -128,10 +128,11 @@ impl BranchSet {
         let (operands, external) = reads[1..].split_at(self.operands);
         let (branch, external) = self.select(&reads[0], external);
         let inputs: SrcPtrs = view_ptrs(operands).chain(view_ptrs(external)).collect();
-        let mut session = Session::begin(&branch.parts.body.forward)?;
+        let mut held_frame = HeldFrame::begin(&branch.parts.body.forward)?;
         // SAFETY: the views have the dtypes and shapes of the trace and live during this call; the destinations are
         // separate buffers.
-        let outcome = unsafe { branch.forward.run(&mut session, &inputs, &[], tape, |k| dsts[k]) };
+        let outcome =
+            unsafe { branch.forward.run(&mut held_frame, &inputs, &[], tape, |k| dsts[k]) };
         let (outputs, objects) = outcome?;
         for ((&src, &dst), &bytes) in outputs.iter().zip(&dsts).zip(&self.result_bytes) {
             // SAFETY: source and destination are `bytes` long, in different buffers or the same pointer.
@@ -176,11 +177,11 @@ impl BranchSet {
             .collect();
         let gradient = |number: usize| parts.gradients[body_backward.results[number]];
         let gradient_dst = |number: usize| dsts[gradient(number)];
-        let (mut session, tape) = (Session::begin(program)?, tape.cast_mut());
+        let (mut held_frame, tape) = (HeldFrame::begin(program)?, tape.cast_mut());
         // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the destinations
         // are separate buffers.
         let (outputs, _) =
-            unsafe { binding.run(&mut session, &inputs, objects, tape, gradient_dst)? };
+            unsafe { binding.run(&mut held_frame, &inputs, objects, tape, gradient_dst)? };
         for (number, &src) in outputs.iter().enumerate() {
             let bytes = self.gradient_bytes[gradient(number)];
             // SAFETY: source and destination are `bytes` long, in different buffers or the same pointer.

@@ -10,7 +10,7 @@ use super::loop_forward::{CarryBuffers, LoopProgram, LoopResiduals};
 use super::run_body::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
 use super::run_iterations::{LoopOperands, Segment};
 use crate::array::Storage;
-use crate::compile::exec::Session;
+use crate::compile::exec::HeldFrame;
 use crate::error::Result;
 use crate::kernels::launch::Object;
 use crate::kernels::{View, ViewMut};
@@ -71,8 +71,8 @@ impl LoopProgram {
 struct BackwardLoop<'l> {
     loop_program: &'l LoopProgram,
     plan: &'l BackwardPlan,
-    /// A session for each variant of the plan.
-    sessions: SmallVec<[Option<Session<'l>>; 1]>,
+    /// A held_frame for each variant of the plan.
+    sessions: SmallVec<[Option<HeldFrame<'l>>; 1]>,
     /// The variant of the next iteration.
     variant: usize,
     /// Bytes of the gradient of each target (arguments, then closures), and its destination if the loop computes it.
@@ -134,14 +134,14 @@ impl<'l> BackwardLoop<'l> {
         })
     }
 
-    /// A session for each backward program of the plan.
+    /// A held_frame for each backward program of the plan.
     fn sessions(
         loop_program: &'l LoopProgram,
         plan: &'l BackwardPlan,
-    ) -> Result<SmallVec<[Option<Session<'l>>; 1]>> {
+    ) -> Result<SmallVec<[Option<HeldFrame<'l>>; 1]>> {
         let programs =
             plan.variants.iter().map(|variant| variant.body_backward.program(loop_program.full()));
-        programs.map(|it| it.map(|(program, _)| Session::begin(program)).transpose()).collect()
+        programs.map(|it| it.map(|(program, _)| HeldFrame::begin(program)).transpose()).collect()
     }
 
     /// Runs one iteration.
@@ -157,10 +157,10 @@ impl<'l> BackwardLoop<'l> {
         let arguments = loop_program.parts.argument_bytes.len();
         let inputs = self.inputs(element, tape, operands);
         let variant = &plan.variants[self.variant];
-        let session = self.sessions[self.variant].as_mut();
+        let held_frame = self.sessions[self.variant].as_mut();
         self.variant = variant.next;
-        let Some((session, (_, binding))) =
-            session.zip(variant.body_backward.program(loop_program.full()))
+        let Some((held_frame, (_, binding))) =
+            held_frame.zip(variant.body_backward.program(loop_program.full()))
         else {
             self.current[..arguments].fill(self.zeros.ptr());
             return Ok(());
@@ -177,7 +177,8 @@ impl<'l> BackwardLoop<'l> {
         };
         // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; a null input is
         // never read.
-        let (outputs, _) = unsafe { binding.run(session, &inputs, objects, tape, gradient_dst)? };
+        let (outputs, _) =
+            unsafe { binding.run(held_frame, &inputs, objects, tape, gradient_dst)? };
         let mut next: SmallVec<[*const u8; 16]> = SmallVec::from_slice(current);
         next[..arguments].fill(self.zeros.ptr());
         for (number, (&src, &target)) in outputs.iter().zip(&variant.targets).enumerate() {

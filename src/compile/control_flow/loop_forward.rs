@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::run_body::{DstPtr, ResultBinding, SrcPtrs, TapeLayout, copy_unless_same, view_ptrs};
 use super::run_iterations::{Iterations, LoopOperands};
 use crate::array::Storage;
-use crate::compile::exec::{Executable, Session};
+use crate::compile::exec::{Executable, HeldFrame};
 use crate::compile::trace::ForwardBackward;
 use crate::error::Result;
 use crate::kernels::launch::Objects;
@@ -249,9 +249,9 @@ impl LoopProgram {
         let mut residuals = LoopResiduals { count: 0, objects: Vec::new(), tapes: Vec::new() };
         let mut signals = SignalPoller::default();
         let condition = self.parts.condition.as_ref();
-        let mut session = condition.map(|it| Session::begin(&it.program)).transpose()?;
+        let mut held_frame = condition.map(|it| HeldFrame::begin(&it.program)).transpose()?;
         while residuals.count < *length
-            && self.condition_holds(&mut session, &iterations.carry, condition_external)?
+            && self.condition_holds(&mut held_frame, &iterations.carry, condition_external)?
         {
             let k = residuals.count;
             let element = self.element(k);
@@ -285,11 +285,11 @@ impl LoopProgram {
     /// Evaluates the condition; true without one.
     fn condition_holds(
         &self,
-        session: &mut Option<Session<'_>>,
+        held_frame: &mut Option<HeldFrame<'_>>,
         carry: &[*const u8],
         external: &[View<'_>],
     ) -> Result<bool> {
-        let (Some(session), Some(binding)) = (session, &self.condition_binding) else {
+        let (Some(held_frame), Some(binding)) = (held_frame, &self.condition_binding) else {
             return Ok(true);
         };
         let inputs: SrcPtrs = carry.iter().copied().chain(view_ptrs(external)).collect();
@@ -297,7 +297,7 @@ impl LoopProgram {
         let dst = (&raw mut condition_value).cast::<u8>();
         // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the result is one
         // byte.
-        let (outputs, _) = unsafe { binding.run(session, &inputs, &[], dst, |_| dst)? };
+        let (outputs, _) = unsafe { binding.run(held_frame, &inputs, &[], dst, |_| dst)? };
         // SAFETY: the result is one boolean.
         Ok(unsafe { *outputs[0] } != 0)
     }

@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use crate::array::Storage;
-use crate::compile::exec::{Executable, Session};
+use crate::compile::exec::{Executable, HeldFrame};
 use crate::compile::ir::lowered::copy_bytes;
 use crate::compile::ir::{BufferId, Output, Source};
 use crate::error::Result;
@@ -102,7 +102,7 @@ impl ResultBinding {
     /// reads. Every destination is distinct and large enough.
     pub(in crate::compile) unsafe fn run(
         &self,
-        session: &mut Session<'_>,
+        held_frame: &mut HeldFrame<'_>,
         inputs: &SrcPtrs,
         objects: &[Option<Object>],
         tape: DstPtr,
@@ -114,7 +114,7 @@ impl ResultBinding {
         };
         let dsts: SmallVec<[DstPtr; 16]> = self.results.iter().map(resolve).collect();
         // SAFETY: the caller's contract.
-        let left_objects = unsafe { session.run(inputs, &dsts, objects)? };
+        let left_objects = unsafe { held_frame.run(inputs, &dsts, objects)? };
         let resolve = |location: &OutputLocation| match location {
             OutputLocation::Result(number, offset) => {
                 dsts[*number].wrapping_offset(*offset).cast_const()

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::loop_forward::{CarryBuffers, LoopProgram};
 use super::run_body::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
 use crate::array::Storage;
-use crate::compile::exec::Session;
+use crate::compile::exec::HeldFrame;
 use crate::error::Result;
 use crate::kernels::View;
 use crate::kernels::launch::{Object, Objects};
@@ -22,7 +22,7 @@ pub(in crate::compile) struct LoopOperands<'v, 'a> {
 /// Iterations that run one after the other.
 pub(in crate::compile) struct Iterations<'l> {
     loop_program: &'l LoopProgram,
-    session: Session<'l>,
+    held_frame: HeldFrame<'l>,
     carry_buffers: CarryBuffers,
     /// Pointers to the current carry.
     pub(in crate::compile) carry: SmallVec<[*const u8; 8]>,
@@ -35,10 +35,10 @@ impl<'l> Iterations<'l> {
         carry: impl Iterator<Item = *const u8>,
     ) -> Result<Iterations<'l>> {
         let bytes = loop_program.parts.result_bytes[..loop_program.parts.carries].iter().copied();
-        let session = Session::begin(&loop_program.parts.body.forward)?;
+        let held_frame = HeldFrame::begin(&loop_program.parts.body.forward)?;
         Ok(Iterations {
             loop_program,
-            session,
+            held_frame,
             carry_buffers: CarryBuffers::new(bytes)?,
             carry: carry.collect(),
         })
@@ -65,8 +65,9 @@ impl<'l> Iterations<'l> {
         };
         // SAFETY: the pointers have the dtypes and shapes of the trace and live during this call; the destinations
         // are separate buffers.
-        let (outputs, objects) =
-            unsafe { loop_program.forward.run(&mut self.session, &inputs, &[], tape, result_dst)? };
+        let (outputs, objects) = unsafe {
+            loop_program.forward.run(&mut self.held_frame, &inputs, &[], tape, result_dst)?
+        };
         for (result, (&src, &bytes)) in
             outputs.iter().zip(&loop_program.parts.result_bytes).enumerate()
         {

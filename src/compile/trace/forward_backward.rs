@@ -2,7 +2,7 @@
 //!
 //! Invariant: a residual is written by the forward executable only, so that the backward one can run again.
 
-use super::partial_backward::{BackwardTrace, PartialBackward};
+use super::symbolic_zeros::{BackwardTrace, PartialBackward};
 use super::tracer::{TracedResult, Tracer, refusal};
 use crate::array::Storage;
 use crate::compile::exec::Executable;

@@ -7,9 +7,9 @@ mod escapes;
 mod foreign_memory;
 mod forward_backward;
 pub(in crate::compile) mod host_span;
-mod partial_backward;
+mod symbolic_zeros;
 pub(in crate::compile) mod tracer;
 
 pub use forward_backward::{ForwardBackward, InputCounts};
-pub use partial_backward::PartialBackward;
+pub use symbolic_zeros::PartialBackward;
 pub use tracer::{TracedResult, Tracer};

@@ -14,14 +14,14 @@ const PANICKED: c_int = 4;
 type Body = Box<dyn Fn() -> c_int + Send + Sync>;
 
 /// A closure that C code can call while this lives.
-pub struct Callable {
+pub struct CClosure {
     body: Box<Body>,
 }
 
-impl Callable {
+impl CClosure {
     /// Wraps a closure.
-    pub fn new(body: impl Fn() -> c_int + Send + Sync + 'static) -> Callable {
-        Callable { body: Box::new(Box::new(body)) }
+    pub fn new(body: impl Fn() -> c_int + Send + Sync + 'static) -> CClosure {
+        CClosure { body: Box::new(Box::new(body)) }
     }
 
     /// The address of the C function.
@@ -36,7 +36,7 @@ impl Callable {
 }
 
 /// # Safety
-/// `data` comes from a `Callable` that is alive.
+/// `data` comes from a `CClosure` that is alive.
 unsafe extern "C" fn call(data: *mut c_void) -> c_int {
     // SAFETY: the caller's contract.
     let body = unsafe { &*data.cast_const().cast::<Body>() };

@@ -6,18 +6,18 @@ use crate::error::Result;
 use crate::kernels::launch::{Object, Objects};
 
 /// An executable with a frame.
-pub(in crate::compile) struct Session<'p> {
+pub(in crate::compile) struct HeldFrame<'p> {
     program: &'p Executable,
     frame: Option<Frame>,
 }
 
-impl<'p> Session<'p> {
+impl<'p> HeldFrame<'p> {
     /// Takes a frame.
     ///
     /// # Errors
     /// `Memory` if there is none.
-    pub(in crate::compile) fn begin(program: &'p Executable) -> Result<Session<'p>> {
-        Ok(Session { program, frame: Some(program.acquire_frame()?) })
+    pub(in crate::compile) fn begin(program: &'p Executable) -> Result<HeldFrame<'p>> {
+        Ok(HeldFrame { program, frame: Some(program.acquire_frame()?) })
     }
 
     /// Runs the program on these inputs and results and with the objects of an earlier run; returns the objects that
@@ -34,7 +34,7 @@ impl<'p> Session<'p> {
         results: &[*mut u8],
         objects: &[Option<Object>],
     ) -> Result<Objects> {
-        let frame = self.frame.as_mut().expect("a session has a frame until it ends");
+        let frame = self.frame.as_mut().expect("a held_frame has a frame until it ends");
         self.program.bind_places(frame, |number| inputs[number].cast_mut(), results);
         for (slot, object) in frame.objects.iter_mut().zip(objects) {
             slot.clone_from(object);
@@ -47,7 +47,7 @@ impl<'p> Session<'p> {
     }
 }
 
-impl Drop for Session<'_> {
+impl Drop for HeldFrame<'_> {
     fn drop(&mut self) {
         if let Some(frame) = self.frame.take() {
             self.program.release_frame(frame);
