@@ -6,13 +6,13 @@
 //! After `fork`, the child forgets the pool and builds its own.
 
 mod held_locks;
+mod initiating_thread;
 mod lock;
 mod mutex;
-mod origin_thread;
 mod parallel_for;
+pub mod remaining_stack;
 pub mod signals;
 mod single_thread;
-pub mod stack_depth;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -24,9 +24,9 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 pub use held_locks::assert_no_lock_held;
+pub use initiating_thread::InitiatingThread;
 pub use lock::{Lock, LockGuard, wait_while};
 pub use mutex::{Mutex, MutexGuard};
-pub use origin_thread::OriginThread;
 pub use parallel_for::{parallel_for, parallel_for_two_ended, parallel_ranges};
 #[cfg(feature = "python")]
 pub use single_thread::set_host_lock;

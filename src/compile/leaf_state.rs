@@ -11,7 +11,7 @@ use crate::array::{Elements, Layout, Storage};
 use crate::compile::Executable;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::tensor::effects::TouchedLeaf;
+use crate::tensor::traced_grad_effects::TouchedLeaf;
 use crate::tensor::{Meta, Tensor};
 
 const OP: &str = "compile";

@@ -18,7 +18,7 @@ use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
 use crate::ops::custom_op::Spec;
 use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
-use crate::tensor::effects;
+use crate::tensor::traced_grad_effects;
 
 const OP: &str = "compile";
 
@@ -61,7 +61,7 @@ pub(crate) fn dry_run<T, R, E: From<Box<Error>>>(
     let _mode = ModeGuard::switch(SERIAL, true);
     let _tracer = Tracer::begin(&[], &[], false)?;
     buffers::set_began_in_transform(Mode::current().has(TRANSFORM));
-    let touched_leaves = effects::EffectScope::begin();
+    let touched_leaves = traced_grad_effects::EffectScope::begin();
     let results = f();
     let touched_leaves = touched_leaves.end();
     let read = results.and_then(|results| {
@@ -129,7 +129,7 @@ impl Program {
         let argument_storages: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let tracer = Tracer::begin(&storages, &argument_storages, has_scalars)?;
         buffers::set_began_in_transform(Mode::current().has(TRANSFORM));
-        let touched_leaves = effects::EffectScope::begin();
+        let touched_leaves = traced_grad_effects::EffectScope::begin();
         let results = f(&copies);
         let touched_leaves = touched_leaves.end();
         let results = results.inspect_err(|_| restore_grads(&touched_leaves))?;

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use crate::error::{Error, Result};
 use crate::graph::{Flags, INFERENCE, Mode};
-use crate::tensor::{CutCause, Edge, Tensor, TensorFlags, ViewOrigin};
+use crate::tensor::{DetachReason, Edge, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
     /// Whether operations on this tensor are recorded.
@@ -157,7 +157,7 @@ impl Tensor {
         // Only the sum itself has `ZERO_PADDED`: another sum may be computed in the memory.
         (same.flags, same.view_origin) =
             (self.flags.without(TensorFlags::ZERO_PADDED), self.view_origin);
-        same.with_kind_of(self).cut_from(self, CutCause::Detach)
+        same.with_kind_of(self).cut_from(self, DetachReason::Detach)
     }
 
     /// The same data as a tensor with its own history: the users' `detach()`.
@@ -174,7 +174,7 @@ impl Tensor {
         if self.view_origin == ViewOrigin::Element && self.is_value() {
             detached.view_origin = ViewOrigin::Element;
         }
-        detached.with_kind_of(self).cut_from(self, CutCause::Detach)
+        detached.with_kind_of(self).cut_from(self, DetachReason::Detach)
     }
 
     /// The data of a custom function's result outside the graph, with the flags of its forward reset; `shared`: another live

@@ -12,7 +12,7 @@ use crate::threads::Mutex;
 
 /// The reason why a tensor is not in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CutCause {
+pub enum DetachReason {
     /// `detach()`, or `.data`.
     Detach,
     /// An operation with recording off.
@@ -31,38 +31,38 @@ pub enum CutCause {
     Backward,
 }
 
-impl CutCause {
+impl DetachReason {
     /// What happened, and the remedy.
     fn text(self) -> (&'static str, &'static str) {
         match self {
-            CutCause::Detach => (
+            DetachReason::Detach => (
                 "detach() (or .data) cut it from the graph",
                 "leave detach() out where a gradient is meant",
             ),
-            CutCause::NoGrad => (
+            DetachReason::NoGrad => (
                 "it was computed with recording off: inside no_grad() or set_grad_enabled(False)",
                 "compute it outside, or inside enable_grad()",
             ),
-            CutCause::Inference => {
+            DetachReason::Inference => {
                 ("it was computed inside inference_mode()", "compute it outside")
             }
-            CutCause::NotDifferentiable => (
+            DetachReason::NotDifferentiable => (
                 "an operation without a derivative made it: a cast to integers or booleans, a comparison, an index \
                  such as argmax, or a step such as floor or sign",
                 "use a differentiable operation instead",
             ),
-            CutCause::Array => (
+            DetachReason::Array => (
                 "its values went through a NumPy array (numpy() or np.asarray), which has no history",
                 "keep the tensor: NumPy's functions take it and record",
             ),
-            CutCause::Copy => {
+            DetachReason::Copy => {
                 ("fg.tensor(t) copied the values of a tensor, not its history", "use t.clone()")
             }
-            CutCause::Forward => (
+            DetachReason::Forward => (
                 "the forward of a custom function computed it, and it is not a differentiable result of that function",
                 "return it from forward, or leave mark_non_differentiable out",
             ),
-            CutCause::Backward => (
+            DetachReason::Backward => (
                 "it is a gradient, and the backward that computed it was not recorded",
                 "pass create_graph=True to backward or grad",
             ),
@@ -71,15 +71,15 @@ impl CutCause {
 }
 
 /// By number, from 1.
-const CAUSES: [CutCause; 8] = [
-    CutCause::Detach,
-    CutCause::NoGrad,
-    CutCause::Inference,
-    CutCause::NotDifferentiable,
-    CutCause::Array,
-    CutCause::Copy,
-    CutCause::Forward,
-    CutCause::Backward,
+const CAUSES: [DetachReason; 8] = [
+    DetachReason::Detach,
+    DetachReason::NoGrad,
+    DetachReason::Inference,
+    DetachReason::NotDifferentiable,
+    DetachReason::Array,
+    DetachReason::Copy,
+    DetachReason::Forward,
+    DetachReason::Backward,
 ];
 /// Numbers from here on are indices of (cause, call site) pairs.
 const FIRST_SITE: u8 = 16;
@@ -90,20 +90,20 @@ static CALL_SITES: Mutex<Vec<(u8, Arc<str>)>> = Mutex::new(Vec::new());
 
 /// The reason of a handle, as an atomic byte.
 #[derive(Default)]
-pub(crate) struct AtomicCause(AtomicU8);
+pub(crate) struct AtomicDetachReason(AtomicU8);
 
-impl Clone for AtomicCause {
+impl Clone for AtomicDetachReason {
     #[inline]
-    fn clone(&self) -> AtomicCause {
-        AtomicCause(AtomicU8::new(self.get()))
+    fn clone(&self) -> AtomicDetachReason {
+        AtomicDetachReason(AtomicU8::new(self.get()))
     }
 }
 
-impl AtomicCause {
+impl AtomicDetachReason {
     /// No known reason.
     #[inline]
-    pub(crate) const fn unknown() -> AtomicCause {
-        AtomicCause(AtomicU8::new(0))
+    pub(crate) const fn unknown() -> AtomicDetachReason {
+        AtomicDetachReason(AtomicU8::new(0))
     }
 
     /// Whether the reason is unknown.
@@ -119,44 +119,47 @@ impl AtomicCause {
 
     /// The reason for a result that was not recorded.
     #[inline]
-    pub(super) fn of<'a>(inputs: impl Iterator<Item = &'a Tensor>, mode: Mode) -> AtomicCause {
+    pub(super) fn of<'a>(
+        inputs: impl Iterator<Item = &'a Tensor>,
+        mode: Mode,
+    ) -> AtomicDetachReason {
         let mut inherited = 0;
         for input in inputs {
             if input.requires_grad() {
-                return AtomicCause::here(if mode.has(FORWARD) {
-                    CutCause::Forward
+                return AtomicDetachReason::here(if mode.has(FORWARD) {
+                    DetachReason::Forward
                 } else if mode.has(INFERENCE) {
-                    CutCause::Inference
+                    DetachReason::Inference
                 } else if !mode.has(GRAD) {
-                    CutCause::NoGrad
+                    DetachReason::NoGrad
                 } else {
-                    CutCause::NotDifferentiable
+                    DetachReason::NotDifferentiable
                 });
             }
             if inherited == 0 {
-                inherited = input.cut_cause.get();
+                inherited = input.detach_reason.get();
             }
         }
-        AtomicCause(AtomicU8::new(inherited))
+        AtomicDetachReason(AtomicU8::new(inherited))
     }
 
     /// A reason that arises here, with the call site if a mode asks for it.
     #[inline]
-    pub(crate) fn here(cause: CutCause) -> AtomicCause {
+    pub(crate) fn here(cause: DetachReason) -> AtomicDetachReason {
         let number = cause as u8 + 1;
         match graph::current_call_site() {
-            None => AtomicCause(AtomicU8::new(number)),
-            Some(site) => AtomicCause(AtomicU8::new(with_site(number, site))),
+            None => AtomicDetachReason(AtomicU8::new(number)),
+            Some(site) => AtomicDetachReason(AtomicU8::new(with_site(number, site))),
         }
     }
 
     #[inline]
-    pub(crate) fn set(&self, other: &AtomicCause) {
+    pub(crate) fn set(&self, other: &AtomicDetachReason) {
         self.0.store(other.get(), Ordering::Relaxed);
     }
 
     /// The cause and the call site, if it was noted.
-    pub(crate) fn cause(&self) -> Option<(CutCause, Option<Arc<str>>)> {
+    pub(crate) fn cause(&self) -> Option<(DetachReason, Option<Arc<str>>)> {
         let number = self.get();
         let (number, site) = match number.checked_sub(FIRST_SITE) {
             None => (number, None),
@@ -188,25 +191,29 @@ fn with_site(number: u8, site: Arc<str>) -> u8 {
 
 impl Tensor {
     /// The reason for tensors that get these values through `cause`.
-    pub(crate) fn cause_through(&self, cause: CutCause) -> AtomicCause {
-        if self.requires_grad() { AtomicCause::here(cause) } else { self.cut_cause.clone() }
+    pub(crate) fn cause_through(&self, cause: DetachReason) -> AtomicDetachReason {
+        if self.requires_grad() {
+            AtomicDetachReason::here(cause)
+        } else {
+            self.detach_reason.clone()
+        }
     }
 
     /// Sets the reason why this tensor has no history.
-    pub(crate) fn set_cause(&self, cause: &AtomicCause) {
-        self.cut_cause.set(cause);
+    pub(crate) fn set_cause(&self, cause: &AtomicDetachReason) {
+        self.detach_reason.set(cause);
     }
 
     /// This tensor, with `cause` as the reason if `from` would have given it a history.
     #[inline]
-    pub(crate) fn cut_from(self, from: &Tensor, cause: CutCause) -> Tensor {
+    pub(crate) fn cut_from(self, from: &Tensor, cause: DetachReason) -> Tensor {
         self.set_cause(&from.cause_through(cause));
         self
     }
 
     /// What cut this tensor from the graph, and the call site, if known.
-    pub fn cut_cause_and_site(&self) -> Option<(CutCause, Option<Arc<str>>)> {
-        self.cut_cause.cause()
+    pub fn cut_cause_and_site(&self) -> Option<(DetachReason, Option<Arc<str>>)> {
+        self.detach_reason.cause()
     }
 
     /// `cut_cause_and_site` as text: what cut it, where, and the remedy.

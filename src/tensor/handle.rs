@@ -9,8 +9,8 @@ use crate::array::{Layout, Storage};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, CHECK_NAN, Mode, Value};
-use crate::tensor::effects;
-use crate::tensor::{AtomicCause, Edge, Meta, TensorFlags, ViewOrigin};
+use crate::tensor::traced_grad_effects;
+use crate::tensor::{AtomicDetachReason, Edge, Meta, TensorFlags, ViewOrigin};
 
 /// A multi-dimensional array that remembers how it was computed.
 ///
@@ -32,7 +32,7 @@ pub struct Tensor {
     /// How the view was made, if it is a view.
     pub(super) view_origin: ViewOrigin,
     /// Why there is no history, for `explain_no_grad`.
-    pub(super) cut_cause: AtomicCause,
+    pub(super) detach_reason: AtomicDetachReason,
     /// The storage's version to which `edge` (or its absence) belongs.
     pub(super) version: u32,
     pub(super) edge: Option<Edge>,
@@ -55,7 +55,7 @@ impl Clone for Tensor {
             dtype: self.dtype,
             flags: self.flags,
             view_origin: self.view_origin,
-            cut_cause: self.cut_cause.clone(),
+            detach_reason: self.detach_reason.clone(),
             version: self.version,
             edge: self.edge.clone(),
             meta: self.meta.clone(),
@@ -76,9 +76,9 @@ impl Tensor {
         edge: Option<Edge>,
     ) -> Tensor {
         let (flags, view_origin) = (TensorFlags::default(), ViewOrigin::default());
-        let (cut_cause, version, meta) =
-            (AtomicCause::unknown(), storage.version(), OnceLock::new());
-        Tensor { storage, layout, dtype, flags, view_origin, cut_cause, version, edge, meta }
+        let (detach_reason, version, meta) =
+            (AtomicDetachReason::unknown(), storage.version(), OnceLock::new());
+        Tensor { storage, layout, dtype, flags, view_origin, detach_reason, version, edge, meta }
     }
 
     /// A view of the same data with another layout, outside the graph.
@@ -118,12 +118,12 @@ impl Tensor {
     /// Whether the tensor has no history, meta, flags or cut cause.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        self.is_data() && self.cut_cause.is_unknown()
+        self.has_no_autograd_state() && self.detach_reason.is_unknown()
     }
 
     /// Whether the tensor has no history, meta or flags.
     #[inline(always)]
-    pub(crate) fn is_data(&self) -> bool {
+    pub(crate) fn has_no_autograd_state(&self) -> bool {
         let unmarked = self.flags.without(TensorFlags::MEMORY) == TensorFlags::default()
             && self.version == self.storage.version();
         unmarked && self.edge.is_none() && self.meta.get().is_none()
@@ -433,7 +433,7 @@ impl Tensor {
     /// thread add to it in place.)
     pub fn grad(&self) -> Option<Tensor> {
         let meta = self.meta()?;
-        effects::note_grad_access(meta, true);
+        traced_grad_effects::note_grad_access(meta, true);
         meta.grad_for_user()
     }
 
@@ -456,7 +456,7 @@ impl Tensor {
             }
         }
         let meta = self.ensure_meta();
-        effects::note_grad_access(meta, false);
+        traced_grad_effects::note_grad_access(meta, false);
         meta.set_grad(grad);
         Ok(())
     }

@@ -11,9 +11,9 @@ use crate::error::Result;
 use crate::graph::Value;
 #[cfg(feature = "python")]
 use crate::tensor::Node;
+use crate::tensor::grad_holders::Holders;
 use crate::tensor::history::History;
 use crate::tensor::retain_grad::Retention;
-use crate::tensor::shared_grads::Holders;
 use crate::tensor::{Accumulate, Edge, Tensor};
 use crate::threads::{Lock, LockGuard};
 
@@ -221,7 +221,7 @@ impl Meta {
             drop(state);
             let sum = Tensor::accumulate(if read_only { old.writable() } else { old }, &grad)?;
             if elsewhere {
-                sum.set_cause(&grad.cut_cause);
+                sum.set_cause(&grad.detach_reason);
             }
             let mut state = self.lock();
             if state.changes == changes {

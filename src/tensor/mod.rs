@@ -18,11 +18,11 @@ mod unrecorded;
 
 pub use accumulator::Accumulate;
 pub(crate) use autograd::with_cut_edge;
-pub(crate) use detach_reason::AtomicCause;
-pub use detach_reason::CutCause;
+pub(crate) use detach_reason::AtomicDetachReason;
+pub use detach_reason::DetachReason;
 pub(crate) use flags::TensorFlags;
-pub(crate) use grad::effects;
-use grad::{accumulator, retain_grad, shared_grads};
+pub(crate) use grad::traced_grad_effects;
+use grad::{accumulator, grad_holders, retain_grad};
 pub use handle::Tensor;
 pub(crate) use history::Write;
 use inplace::{history, region, view_origin};

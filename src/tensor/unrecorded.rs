@@ -5,7 +5,7 @@
 use crate::graph::{FORWARD, GRAD, INFERENCE, Mode};
 #[cfg(feature = "python")]
 use crate::tensor::Edge;
-use crate::tensor::{AtomicCause, Tensor, TensorFlags, ViewOrigin};
+use crate::tensor::{AtomicDetachReason, Tensor, TensorFlags, ViewOrigin};
 
 impl Tensor {
     /// Makes this result, just computed, an output of a node; only the edge is written.
@@ -56,7 +56,7 @@ impl Tensor {
         inputs: impl Iterator<Item = &'a Tensor> + Clone,
         mode: Mode,
     ) {
-        self.cut_cause = AtomicCause::of(inputs.clone(), mode);
+        self.detach_reason = AtomicDetachReason::of(inputs.clone(), mode);
         if !mode.has(GRAD) {
             self.set_mode_flags(mode, inputs);
         }
@@ -76,7 +76,7 @@ impl Tensor {
         inputs: impl Iterator<Item = &'a Tensor>,
         mode: Mode,
     ) {
-        self.cut_cause = AtomicCause::of(inputs, mode);
+        self.detach_reason = AtomicDetachReason::of(inputs, mode);
     }
 
     /// Sets the flags of `mode`: a view made without recording must not be written with recording; in a custom function's

@@ -8,8 +8,8 @@ use crate::bindings::call::observe::{self, ObserversGuard};
 use crate::graph::{Mode, ModeGuard};
 use crate::tensor::saved_tensor_hooks;
 use crate::threads::assert_no_lock_held;
-use crate::threads::stack_depth;
-use crate::threads::stack_depth::Stack;
+use crate::threads::remaining_stack;
+use crate::threads::remaining_stack::Stack;
 
 /// The state of this thread, restored on drop.
 #[must_use = "the state is restored when the guard is dropped"]
@@ -41,7 +41,7 @@ const RESERVE: usize = 96 << 10;
 #[inline]
 pub(crate) fn check_stack(op: &str) -> PyResult<()> {
     assert_no_lock_held();
-    match stack_depth::current() {
+    match remaining_stack::current() {
         Some(Stack { left, size }) if left < RESERVE.min(size / 3) => Err(too_deep(op, left, size)),
         _ => Ok(()),
     }

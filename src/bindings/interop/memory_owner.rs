@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::array::{Storage, observer};
 use crate::bindings::errors::bad_value;
 use crate::ops::inplace::methods::is_plain_memory;
-use crate::tensor::{AtomicCause, CutCause, Tensor};
+use crate::tensor::{AtomicDetachReason, DetachReason, Tensor};
 
 /// Whether an exported array is writable.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct ExportedMemory {
     storage: Storage,
     writable: bool,
     /// Why a tensor made of the array again has no history.
-    cut_cause: AtomicCause,
+    detach_reason: AtomicDetachReason,
 }
 
 impl ExportedMemory {
@@ -47,8 +47,8 @@ impl ExportedMemory {
                 true
             }
         };
-        let cut_cause = tensor.cause_through(CutCause::Array);
-        Ok(ExportedMemory { storage, writable, cut_cause })
+        let detach_reason = tensor.cause_through(DetachReason::Array);
+        Ok(ExportedMemory { storage, writable, detach_reason })
     }
 
     pub(super) fn storage(&self) -> &Storage {
@@ -59,8 +59,8 @@ impl ExportedMemory {
         self.writable
     }
 
-    pub(super) fn cut_cause(&self) -> &AtomicCause {
-        &self.cut_cause
+    pub(super) fn detach_reason(&self) -> &AtomicDetachReason {
+        &self.detach_reason
     }
 }
 

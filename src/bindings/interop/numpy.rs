@@ -224,7 +224,7 @@ fn adopt(op: &str, array: &Bound<'_, PyUntypedArray>, access: Access) -> PyResul
         if offset % size == 0 {
             let layout = Layout::strided(dims, &strides, offset / size)?;
             let tensor = Tensor::assemble(storage, layout, dtype, None);
-            tensor.set_cause(memory.get().cut_cause());
+            tensor.set_cause(memory.get().detach_reason());
             return Ok(tensor);
         }
     }
@@ -269,7 +269,7 @@ pub(crate) fn copy(op: &str, array: &Bound<'_, PyUntypedArray>, dtype: DType) ->
         bytes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
     }
     if let Some(memory) = exported_memory(array) {
-        out.set_cause(memory.get().cut_cause());
+        out.set_cause(memory.get().detach_reason());
     }
     Ok(out)
 }

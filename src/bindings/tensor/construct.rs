@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::graph::{GRAD, Mode, TRANSFORM};
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::shape::create;
-use crate::tensor::{CutCause, Tensor};
+use crate::tensor::{DetachReason, Tensor};
 
 /// The dtype that Python floats and the creation functions get.
 #[pyfunction]
@@ -59,7 +59,7 @@ fn copy_to_tensor(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Ten
         let source = &source.get().tensor;
         let copy = create::clone_(&source.detach())?;
         let copy = cast(copy, dtype.unwrap_or(source.dtype()))?;
-        return Ok(copy.cut_from(source, CutCause::Copy));
+        return Ok(copy.cut_from(source, DetachReason::Copy));
     }
     copy_sequence(op, data, dtype)
 }

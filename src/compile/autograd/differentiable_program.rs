@@ -19,7 +19,7 @@ use crate::graph::{
     next_node_seq,
 };
 use crate::ops::autograd::backward::{Endpoint, Endpoints, GradOptions, grad_of};
-use crate::tensor::effects;
+use crate::tensor::traced_grad_effects;
 use crate::tensor::{Edge, Tensor};
 use crate::threads::Mutex;
 
@@ -79,7 +79,7 @@ impl DifferentiableProgram {
         let argument_storages: Vec<&Storage> = arguments.iter().map(Tensor::storage).collect();
         let tracer = Tracer::begin(&storages, &argument_storages, has_scalars)?;
         buffers::set_began_in_transform(Mode::current().has(TRANSFORM));
-        let touched_leaves = effects::EffectScope::begin();
+        let touched_leaves = traced_grad_effects::EffectScope::begin();
         let since = NestedStart { nodes: next_node_seq(), hooks };
         let results = f(&copies);
         let touched_leaves = touched_leaves.end();

@@ -15,7 +15,7 @@ use crate::graph::{
 };
 use crate::ops::autograd::backward::{Endpoint, GradOptions, grad_of};
 use crate::ops::custom_op::Spec;
-use crate::tensor::effects;
+use crate::tensor::traced_grad_effects;
 use crate::tensor::{Edge, Tensor};
 
 /// A function of tensors that can be traced.
@@ -57,7 +57,7 @@ impl Subprogram {
         let _mode = ModeGuard::new(Mode::current().with(SERIAL, true));
         let storages: Vec<&Storage> = copies.iter().map(Tensor::storage).collect();
         let tracer = Tracer::begin_subprogram(&storages);
-        let touched_leaves = effects::EffectScope::begin();
+        let touched_leaves = traced_grad_effects::EffectScope::begin();
         let since = NestedStart { nodes: next_node_seq(), hooks };
         let results = f(&copies);
         let touched_leaves = touched_leaves.end();

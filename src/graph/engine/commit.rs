@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::graph::mode::{Mode, ModeGuard};
 use crate::graph::node::{Flags, Node};
 use crate::graph::value::Value;
-use crate::threads::{self, Mutex, OriginThread};
+use crate::threads::{self, InitiatingThread, Mutex};
 
 /// The least number of leaves that are committed in parallel.
 const PARALLEL_FROM: usize = 8;
@@ -50,7 +50,7 @@ pub(super) fn commit_all<V: Value>(
     }
     let queue = Mutex::new(commits.into_iter().enumerate());
     let failure: Mutex<Option<(usize, Box<Error>)>> = Mutex::new(None);
-    let caller = OriginThread::current();
+    let caller = InitiatingThread::current();
     let work = || {
         let (_mode, _origin) = (ModeGuard::new(Mode::current()), caller.adopt());
         options.enter();

@@ -54,7 +54,7 @@ elementwise! { family "arithmetic" [in_place];
     /// Power, `a ** b`. Derivatives: `g b a^(b-1)`, zero where `b` is 0, and `g y ln a`, zero where `a` is 0 and `b` is not negative. Integers to negative integer powers are refused, as in NumPy.
     [numpy("power"), aliases("pow")]
     fn power(a, b) = POWER {
-        guard crate::ops::elementwise::integer_power_shift::refuse_negative_power;
+        operand_check crate::ops::elementwise::integer_power_shift::refuse_negative_power;
         unary_for_scalar crate::ops::elementwise::constant_exponents::for_exponent;
         forward { complex [exponential]: |a, b| a.powf(b);
             ints: |a, b| crate::ops::elementwise::integer_power_shift::power(a, b); cost: 4.0; }

@@ -18,7 +18,8 @@ use crate::ops::core::op_decl::{Arg, OpDecl, Operand, Output, Scalar};
 use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
 use crate::ops::inplace::elementwise_call::elementwise_call;
 use crate::tensor::{
-    AtomicCause, CutCause, Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_elements,
+    AtomicDetachReason, DetachReason, Edge, Region, Tensor, TensorFlags, ViewOrigin, Write,
+    same_elements,
 };
 
 fn refuse(op: &'static str, what: &str, remedy: &'static str) -> Box<Error> {
@@ -157,7 +158,7 @@ pub(crate) fn finish_write(
     if let Some(NewHistory { edge, own_node }) = history {
         x.note_write(Write { op, region: Region::of(region), edge, own_node, version });
     } else if varies {
-        x.set_cause(&AtomicCause::here(CutCause::NoGrad));
+        x.set_cause(&AtomicDetachReason::here(DetachReason::NoGrad));
         if Mode::current().has(FORWARD) {
             x.note_cut_write();
         }
@@ -311,8 +312,8 @@ pub(super) fn compute_in_place(
     let inputs: SmallVec<[OperandRef<'_>; 3]> = pairs
         .map(|(operand, broadcast)| broadcast.as_ref().map_or(*operand, OperandRef::Tensor))
         .collect();
-    if let Some(guard) = op.guard {
-        guard(&inputs, dtype, params)?;
+    if let Some(check) = op.operand_check {
+        check(&inputs, dtype, params)?;
     }
     let writing = x.before_write(name)?;
     let done = x.flat().is_some_and(|out| op.run_flat(&inputs, dtype, out, params));

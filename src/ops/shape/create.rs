@@ -7,7 +7,7 @@ use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range::check_int_range;
 use crate::ops::core::op_decl::Scalar;
 use crate::ops::core::structured::{NodeSpec, move_cost, record_output, save_none};
-use crate::tensor::{AtomicCause, CutCause, Tensor, TensorFlags};
+use crate::tensor::{AtomicDetachReason, DetachReason, Tensor, TensorFlags};
 
 /// An empty `Vec` with capacity `n`; an error if the allocation fails.
 pub(crate) fn try_vec_with_capacity<T>(n: usize) -> Result<Vec<T>> {
@@ -162,7 +162,7 @@ impl Tensor {
             (false, true) => self.clear_history(),
             (false, false) => self = self.duplicate()?,
         }
-        self.set_cause(&AtomicCause::here(CutCause::Backward));
+        self.set_cause(&AtomicDetachReason::here(DetachReason::Backward));
         Ok(self)
     }
 }

@@ -12,7 +12,7 @@ use crate::array::Storage;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, Rule, RuleRef, record_plain};
-use crate::tensor::effects;
+use crate::tensor::traced_grad_effects;
 use crate::tensor::{Edge, Meta, Tensor};
 
 /// The rule of an accumulator node.
@@ -84,7 +84,7 @@ impl Rule<Tensor> for Accumulate {
                 want: (&*self.dims).into(),
             }));
         }
-        effects::note_grad_access(&leaf, true);
+        traced_grad_effects::note_grad_access(&leaf, true);
         leaf.accumulate(grad.separate(create_graph)?, create_graph)
     }
 

@@ -4,6 +4,6 @@
 //! Invariant: a leaf's gradient belongs to its `Meta`; no node owns one.
 
 pub(super) mod accumulator;
-pub(crate) mod effects;
+pub(super) mod grad_holders;
 pub(super) mod retain_grad;
-pub(super) mod shared_grads;
+pub(crate) mod traced_grad_effects;

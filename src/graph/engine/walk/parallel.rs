@@ -21,7 +21,7 @@ use crate::graph::engine::host::Host;
 use crate::graph::engine::plan::Plan;
 use crate::graph::engine::step::{Outcome, PassOptions, Seeds};
 use crate::graph::value::Value;
-use crate::threads::{self, Mutex, OriginThread};
+use crate::threads::{self, InitiatingThread, Mutex};
 
 // The thresholds were measured with `benches/workers.py 9`, whose graphs have nodes of 2 to 300 µs; figures are speeds
 // relative to one thread, on two cores.
@@ -40,7 +40,7 @@ pub(super) struct SharedState<'s, 'g, V: Value> {
     /// The call site of the pass, for helpers, which cannot ask the host.
     pub(in crate::graph::engine) site: Option<Arc<str>>,
     /// The thread that started the pass.
-    pub(in crate::graph::engine) origin: OriginThread,
+    pub(in crate::graph::engine) origin: InitiatingThread,
     pub(super) slots: GradSlots<V>,
     /// For each node, the number of consumers that have not delivered.
     pub(super) awaited: Vec<AtomicU32>,
@@ -111,7 +111,7 @@ impl<'s, 'g, V: Value> SharedState<'s, 'g, V> {
             schedule,
             options,
             site: call_site::current_call_site(),
-            origin: OriginThread::current(),
+            origin: InitiatingThread::current(),
             slots: GradSlots::new(plan.outputs as usize, options),
             awaited: schedule.awaited.iter().map(|n| AtomicU32::new(*n)).collect(),
             public: Mutex::new(VecDeque::new()),

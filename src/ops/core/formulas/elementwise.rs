@@ -102,7 +102,7 @@ pub enum Derivative {
 }
 
 /// Checks operands beyond dtype and shape, and parameters; its error names them.
-pub type Guard = fn(&[OperandRef<'_>], DType, &[f64]) -> Result<()>;
+pub type OperandCheck = fn(&[OperandRef<'_>], DType, &[f64]) -> Result<()>;
 
 /// Computes an operation on complex operands without a loop.
 pub type ComplexImpl = fn(&[&Tensor]) -> Result<Tensor>;
@@ -118,7 +118,7 @@ pub struct Elementwise {
     /// Whether it is a comparison: its result depends only on the order of two operands.
     pub compares: bool,
     /// Refuses some operands although there is a loop for their dtype.
-    pub guard: Option<Guard>,
+    pub operand_check: Option<OperandCheck>,
     /// For a right operand that is this number: an equivalent unary operation, used if it supports the left operand's dtype.
     pub unary_for_scalar: Option<fn(f64) -> Option<&'static Elementwise>>,
     /// The implementation for complex operands if the operation is not holomorphic and thus has no complex loop.
@@ -201,8 +201,8 @@ impl Elementwise {
         dtype: DType,
         params: &[f64],
     ) -> Result<Tensor> {
-        if let Some(guard) = self.guard {
-            guard(&operands, dtype, params)?;
+        if let Some(check) = self.operand_check {
+            check(&operands, dtype, params)?;
         }
         if self.unary_for_scalar.is_some() && observer::is_active() {
             let traced = |operand: &OperandRef<'_>| operand.tensor().is_some_and(is_traced_scalar);

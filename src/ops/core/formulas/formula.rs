@@ -135,7 +135,7 @@ macro_rules! elementwise_specs {
         $(#[doc = $doc:literal])*
         $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
-            $(guard $guard:path;)?
+            $(operand_check $operand_check:path;)?
             $(unary_for_scalar $unary:path;)?
             $(complex $complex:expr;)?
             forward { $($forward:tt)* }
@@ -155,7 +155,7 @@ macro_rules! elementwise_specs {
                         $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.integer_promotion()
                     },
                     compares: const { $crate::ops::core::op_facts::Facts::NEW $($(.$key(&[$($($value),*)?]))*)?.compares },
-                    guard: $crate::optional!($($guard)?),
+                    operand_check: $crate::optional!($($operand_check)?),
                     unary_for_scalar: $crate::optional!($($unary)?),
                     complex: $crate::optional!($($complex)?),
                     saves: SAVES.0.split_at(SAVES.1).0,
@@ -182,7 +182,7 @@ macro_rules! optional {
     };
 }
 
-/// Declares a family of element-wise operations, one entry each. Before `forward` may stand `guard path::to::check;`
+/// Declares a family of element-wise operations, one entry each. Before `forward` may stand `operand_check path::to::check;`
 /// (refuses operands or parameters that the loops would take), `unary_for_scalar path;` (an equivalent unary operation for
 /// some scalar right operands) and `complex f;` (the implementation for complex numbers if the function is not
 /// holomorphic):
@@ -202,7 +202,7 @@ macro_rules! elementwise {
         $(#[doc = $doc:literal])*
         $([$($key:ident $(($($value:expr),* $(,)?))?),* $(,)?])?
         fn $name:ident($($x:ident),+ $(; $($p:ident = $default:expr),+)?) = $spec:ident {
-            $(guard $guard:path;)?
+            $(operand_check $operand_check:path;)?
             $(unary_for_scalar $unary:path;)?
             $(complex $complex:expr;)?
             forward { $($forward:tt)* }
@@ -213,7 +213,7 @@ macro_rules! elementwise {
             $(#[doc = $doc])*
             $([$($key $(($($value),*))?),*])?
             fn $name($($x),+ $(; $($p = $default),+)?) = $spec {
-                $(guard $guard;)?
+                $(operand_check $operand_check;)?
                 $(unary_for_scalar $unary;)?
                 $(complex $complex;)?
                 forward { $($forward)* }

@@ -54,7 +54,7 @@ impl Elementwise {
     ) -> bool {
         let tensors = || operands.iter().filter_map(|operand| operand.tensor());
         layout.numel() >= MIN_TILED_CAST_ELEMENTS
-            && self.guard.is_none()
+            && self.operand_check.is_none()
             && self.forward.get(dtype).is_some()
             && tensors().any(|t| t.dtype() != dtype)
             && tensors().all(|t| !t.requires_grad() || self.saves.is_empty() && t.dtype() == dtype)

@@ -27,7 +27,11 @@ impl Elementwise {
     ) -> Result<()> {
         let (n, dtype, layout) = (like.size(), like.dtype(), like.layout());
         let suits = matches!(dtype, DType::F64 | DType::F32) && layout.is_inline_contiguous();
-        if !suits || n > SMALL_CALL_ELEMENTS || self.guard.is_some() || observer::is_active() {
+        if !suits
+            || n > SMALL_CALL_ELEMENTS
+            || self.operand_check.is_some()
+            || observer::is_active()
+        {
             return Ok(());
         }
         let Some(a) = small_operand(operands.first(), like, n) else { return Ok(()) };

@@ -79,7 +79,7 @@ elementwise! { family "activation" [in_place];
     }
     /// Limited to the range `min_val..max_val`. Derivative: `g` strictly inside, 0 elsewhere.
     fn hardtanh(x; min_val = -1.0, max_val = 1.0) = HARDTANH {
-        guard crate::ops::elementwise::functions::thresholds::in_order;
+        operand_check crate::ops::elementwise::functions::thresholds::in_order;
         forward { float [memory_bound]: |x; low, high| {
             let raised = R::select(x.lt(low), low, x);
             R::select(raised.gt(high), high, raised)

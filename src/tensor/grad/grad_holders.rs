@@ -2,7 +2,7 @@
 //!
 //! Invariant: a pass of one thread never writes to a gradient that another thread may be reading.
 
-use crate::threads::{OriginThread, has_host_lock};
+use crate::threads::{InitiatingThread, has_host_lock};
 
 /// The threads that were given a gradient. Handles of a thread see what passes of that thread add in place, as in PyTorch.
 /// Without a host's lock, nothing tells which thread has a handle.
@@ -12,7 +12,7 @@ pub(crate) enum Holders {
     #[default]
     Nobody,
     /// One thread.
-    Thread(OriginThread),
+    Thread(InitiatingThread),
     /// Several threads, or an unknown one.
     Unknown,
 }
@@ -21,7 +21,11 @@ impl Holders {
     /// The current thread.
     #[inline]
     pub(crate) fn current_thread() -> Holders {
-        if has_host_lock() { Holders::Thread(OriginThread::current()) } else { Holders::Unknown }
+        if has_host_lock() {
+            Holders::Thread(InitiatingThread::current())
+        } else {
+            Holders::Unknown
+        }
     }
 
     /// These, and the current thread.
@@ -53,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_another_thread_was_given_is_abroad() {
-        let other = Holders::Thread(std::thread::spawn(OriginThread::current).join().unwrap());
+        let other = Holders::Thread(std::thread::spawn(InitiatingThread::current).join().unwrap());
         assert!(other.includes_other_threads());
         assert_eq!(other.with_current_thread(), Holders::Unknown);
     }

@@ -7,28 +7,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The id of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct OriginThread(u64);
+pub struct InitiatingThread(u64);
 
 thread_local! {
     static ORIGIN: Cell<u64> = const { Cell::new(0) };
 }
 
-impl OriginThread {
+impl InitiatingThread {
     /// The thread on whose behalf this one works: itself, unless it is a helper.
     #[inline]
-    pub fn current() -> OriginThread {
+    pub fn current() -> InitiatingThread {
         match ORIGIN.get() {
-            0 => OriginThread::assign(),
-            number => OriginThread(number),
+            0 => InitiatingThread::assign(),
+            number => InitiatingThread(number),
         }
     }
 
     #[cold]
-    fn assign() -> OriginThread {
+    fn assign() -> InitiatingThread {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         ORIGIN.set(number);
-        OriginThread(number)
+        InitiatingThread(number)
     }
 
     /// Acts on behalf of this thread while the guard lives.
@@ -37,7 +37,7 @@ impl OriginThread {
     }
 }
 
-/// The guard of [`OriginThread::adopt`].
+/// The guard of [`InitiatingThread::adopt`].
 #[must_use = "the thread works on its own behalf again when this is dropped"]
 pub struct OriginGuard(u64);
 
@@ -53,21 +53,21 @@ mod tests {
 
     #[test]
     fn threads_have_numbers_of_their_own() {
-        let here = OriginThread::current();
-        assert_eq!(here, OriginThread::current());
-        let there = std::thread::spawn(OriginThread::current).join().unwrap();
+        let here = InitiatingThread::current();
+        assert_eq!(here, InitiatingThread::current());
+        let there = std::thread::spawn(InitiatingThread::current).join().unwrap();
         assert_ne!(here, there);
     }
 
     #[test]
     fn a_helper_acts_for_the_caller() {
-        let here = OriginThread::current();
+        let here = InitiatingThread::current();
         let helper = std::thread::spawn(move || {
-            let own = OriginThread::current();
+            let own = InitiatingThread::current();
             let acting = here.adopt();
-            let meanwhile = OriginThread::current();
+            let meanwhile = InitiatingThread::current();
             drop(acting);
-            (own == OriginThread::current(), meanwhile)
+            (own == InitiatingThread::current(), meanwhile)
         });
         assert_eq!(helper.join().unwrap(), (true, here));
     }
