@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ferrograd._names.missing import hints
+from ferrograd._names.missing import get_hints
 from ferrograd._names.nn import NN_DIFFERENCES
 
 ROOT = Path(__file__).parent.parent
@@ -102,7 +102,7 @@ def find_problem(ours: list[list[str]] | None, theirs: list[list[str]] | None) -
 
 def find_reason(module: str, name: str) -> str | None:
     """Why a name is left out, or what stands for it."""
-    _, hint = hints(module).get(name, ("", ""))
+    _, hint = get_hints(module).get(name, ("", ""))
     found = (why for text, why in OMITTED_NAMES.items() if re.fullmatch(text, name))
     return next(found, f"use {hint}" if hint else None)
 

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from ferrograd._names.missing import hints
+from ferrograd._names.missing import get_hints
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "optim.md"
@@ -58,7 +58,7 @@ def make_tables() -> tuple[dict[str, str], list[str]]:
     made, problems = {}, []
     for module, names in GOLDEN["names"].items():
         home = importlib.import_module(f"ferrograd.{module}")
-        missing = hints(module)
+        missing = get_hints(module)
         lines = ["| name | here | |", "|---|---|---|"]
         for name, rows in names.items():
             here = hasattr(home, name)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ferrograd._names.missing import hints
+from ferrograd._names.missing import get_hints
 from ferrograd._names.name_table import iter_names
 from ferrograd._names.package import PACKAGE
 
@@ -151,7 +151,7 @@ def format_signature(value: Any) -> str:
 def iter_members(kind: type, listed: dict[type, str]) -> Iterator[str]:
     """The public members of a class that it does not have from a class of the snapshot."""
     for name in dir(kind):
-        if name.startswith("_") or (kind.__name__ == "Tensor" and name in hints("Tensor")):
+        if name.startswith("_") or (kind.__name__ == "Tensor" and name in get_hints("Tensor")):
             continue  # What has a hint is no attribute.
         home = next((base for base in kind.__mro__ if name in vars(base)), kind)
         bases = [base for base in kind.__mro__[1:] if base in listed]

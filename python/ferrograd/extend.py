@@ -119,7 +119,7 @@ class Primitive:
             yield from zip(joint, slopes, strict=True)
 
     def _check_no_hidden_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Rules see positional arguments; a gradient anywhere else would be lost."""
+        """Raises for tensors that require grad in keywords or containers: rules do not see them."""
         inside = [a for a in args if isinstance(a, list | tuple | dict)]
         if (inside or kwargs) and any(map(_requires_grad, [*inside, *kwargs.values()])):
             raise NotDifferentiableError(
@@ -187,7 +187,7 @@ class _PrimitiveCall:
 
 
 class _PrimitiveFunction(Function):
-    """The operation that every call of every primitive is."""
+    """The recorded operation of a call of a primitive."""
 
     @staticmethod
     def forward(ctx: FunctionContext, bound: _PrimitiveCall, *args: Any) -> Any:
@@ -207,7 +207,7 @@ class _PrimitiveFunction(Function):
 
     @staticmethod
     def backward(ctx: FunctionContext, *grads: Any) -> Any:
-        """Asks the rules of the arguments that need a gradient."""
+        """Calls the rules of the arguments that need a gradient."""
         see: Callable[[Any], Any] = (lambda t: t) if is_grad_enabled() else detach_tensors
         saved = [see(t) for t in ctx.saved_tensors]
         count = len(ctx.places)
@@ -228,12 +228,12 @@ class _PrimitiveFunction(Function):
 
 @functools.cache
 def _make_named_function(name: str) -> type[_PrimitiveFunction]:
-    """The operation under a primitive's name, which graphs and errors show."""
+    """The class of the operation with a primitive's name, which graphs and errors show."""
     return type(name, (_PrimitiveFunction,), {})
 
 
 def _convert_convention(g: Any) -> Any:
-    """Between the engine's convention for complex gradients and that of rules, both ways."""
+    """Converts between the engine's convention for complex gradients and that of rules."""
     if isinstance(g, complex) or getattr(getattr(g, "dtype", None), "kind", "") == "c":
         return g.conjugate()
     return g

@@ -13,7 +13,7 @@ import ferrograd as fg
 from ferrograd import _core
 from ferrograd._names.array_api import ARRAY_API
 from ferrograd._names.linalg import LINALG, OF_NUMPY
-from ferrograd._names.missing import MISSING, MissingNames, hints
+from ferrograd._names.missing import MISSING, MissingNames, get_hints
 from ferrograd._names.name_table import NameGroup, NameTable, iter_names
 from ferrograd._names.nn import FUNCTIONAL, NN
 from ferrograd._names.package import PACKAGE
@@ -108,7 +108,7 @@ def test_translations_name_functions_and_parameters_of_ours() -> None:
 
 def test_a_tensor_says_what_to_use_for_a_method_that_it_has_not() -> None:
     x = fg.ones(2)
-    for name, (library, hint) in hints("Tensor").items():
+    for name, (library, hint) in get_hints("Tensor").items():
         assert not hasattr(x, name)
         with pytest.raises(AttributeError) as info:
             getattr(x, name)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ferrograd as fg
-from ferrograd._names.missing import MISSING, hints
+from ferrograd._names.missing import MISSING, get_hints
 
 MODULES = sorted({group.namespace for group in MISSING} - {"Tensor"})
 
@@ -47,7 +47,7 @@ def test_dir_shows_public_names_only(name: str) -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_hints_stand_for_names_that_do_not_exist(name: str) -> None:
     home = module(name)
-    for missing, (library, hint) in hints(name).items():
+    for missing, (library, hint) in get_hints(name).items():
         assert not hasattr(home, missing), missing
         with pytest.raises(
             AttributeError, match=f"{missing!r}; {library} has it, here use"
@@ -61,7 +61,7 @@ def test_hints_stand_for_names_that_do_not_exist(name: str) -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_give_the_hint_as_well(name: str) -> None:
     path = ".".join(filter(None, ["ferrograd", name]))
-    missing, (_, hint) = next(iter(hints(name).items()))
+    missing, (_, hint) = next(iter(get_hints(name).items()))
     with pytest.raises(ImportError, match=f"cannot import name {missing!r} from {path!r}") as info:
         exec(f"from {path} import {missing}")
     assert str(info.value).endswith(hint)
@@ -70,7 +70,7 @@ def test_imports_give_the_hint_as_well(name: str) -> None:
 def test_what_a_hint_names_exists() -> None:
     named = re.compile(r"\b(?:fg|nn|optim|ferrograd|Module)(?:\.[A-Za-z_]\w*)+")
     for namespace in MODULES:
-        for _, hint in hints(namespace).values():
+        for _, hint in get_hints(namespace).values():
             for reference in named.findall(hint):
                 parts = reference.replace("Module.", "nn.Module.").split(".")
                 found: Any = fg

@@ -234,10 +234,10 @@ def compute_gradient(
 def run_with_time_limit(action: Any) -> Any:
     """What an action gives, or the name of what it raises."""
 
-    def late(*_: Any) -> None:
+    def raise_timeout(*_: Any) -> None:
         raise TimeoutError
 
-    signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(TIME_LIMIT)
     try:
         return action()

@@ -112,7 +112,7 @@ def _compare_jacobians(
     tolerance: tuple[float, float],
     fast_mode: bool,
 ) -> float:
-    """Enters both Jacobians into the comparison; by how much two backward passes differ."""
+    """Compares both Jacobians; returns the difference of two backward passes."""
     found = _compute_projections(problem, eps) if fast_mode else _compute_all_entries(problem, eps)
     numeric, analytic, shapes, difference = found
     for o, (rows_n, rows_a) in enumerate(zip(numeric, analytic, strict=True)):

@@ -40,7 +40,7 @@ class GradcheckProblem:
         return [self.args[i] for i in self.checked]
 
     def convert_args(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments as the function takes them."""
+        """The arguments for the function: pairs become complex numbers."""
         return [view_as_complex(a) if i in self.pairs else a for i, a in enumerate(args)]
 
     def evaluate_outputs(self, args: Sequence[Any]) -> list[Tensor]:

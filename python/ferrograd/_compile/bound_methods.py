@@ -75,7 +75,7 @@ class MethodTable:
         self._found: dict[int, tuple[ref[Any], Any]] = {}
 
     def get_method(self, owner: Any, compiled: Any) -> Any:
-        """The method of an object."""
+        """The compiled method of an object."""
         key, found = id(owner), self._found
         known = found.get(key)
         if known is None or known[0]() is not owner:
@@ -93,7 +93,7 @@ class MethodTable:
 
 
 def _note_owner_module(owner: Any) -> None:
-    """A method depends on the members of a module, like a call of the module."""
+    """Notes the module to which a method is bound: the trace depends on its members."""
     if "_modules" in getattr(owner, "__dict__", ()):
         guards.note_module(owner)
 

@@ -114,7 +114,7 @@ class _CallbackCall:
         self._declared = declared
 
     def drop_tensors(self) -> None:
-        """Keeps the positions of tensors, but not the tensors."""
+        """Replaces tensors among the arguments by placeholders."""
         self._tree = self._tree.without_items()
         self.leaves = [
             Tensor if isinstance(leaf, Tensor) else record_argument(leaf) for leaf in self.leaves

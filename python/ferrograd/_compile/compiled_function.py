@@ -48,7 +48,7 @@ from ferrograd._compile.verify import EagerResult
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.warn import warn_user
 from ferrograd._tensor.closures import snapshot_closure
-from ferrograd._tensor.generator import recorded_generators
+from ferrograd._tensor.generator import collect_generators
 from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
@@ -100,11 +100,11 @@ class Compiled(_core._Replayed):
         known = self._cache.get(call.key)
         if call.non_contiguous is not None:
             return self._run_non_contiguous(call, args, kwargs)
-        if known is None and self._cache.back_off.pauses():
+        if known is None and self._cache.back_off.consume_pause():
             if not self._cache.back_off.logged:
                 self._cache.back_off.logged = True
                 self._log.append(f"{self._cache.explain_trace(call)}: {PAUSED_REASON}")
-            return eager_function(self.__wrapped__, call.tensors)(*args, **kwargs)
+            return eager_function(self.__wrapped__, call.has_tensors)(*args, **kwargs)
         if known is None or isinstance(known.other, WarmUp):
             return self._trace(call, args, kwargs)
         if known.other is not None:
@@ -152,7 +152,7 @@ class Compiled(_core._Replayed):
     ) -> Any:
         """Traces the function again, unless the last traces did not save time."""
         back_off = known.back_off
-        if not known.pauses():
+        if not known.should_run_eagerly():
             return self._trace(call, args, kwargs)
         if not back_off.logged:
             back_off.logged = True
@@ -171,7 +171,7 @@ class Compiled(_core._Replayed):
         known: SignatureState | None = None,
     ) -> Any:
         """Calls the function itself, now and for later calls like this one."""
-        function = eager_function(self.__wrapped__, call.tensors)
+        function = eager_function(self.__wrapped__, call.has_tensors)
         remembered = not self._needs_python() and self._remember_function(function, call.key, count)
         if remembered and known is not None:
             known.back_off.calls_left = 1
@@ -255,7 +255,7 @@ class Compiled(_core._Replayed):
                 raise ArgumentTypeError(
                     f"bind: an argument is a {type(given).__name__}; pass a plain array"
                 )
-        return known.program.bind(call.values, call.tensors, known.form)
+        return known.program.bind(call.values, call.has_tensors, known.form)
 
     def _find_entry(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Call, Any]:
         """A call and its program; the function is traced if necessary."""
@@ -332,7 +332,7 @@ class Compiled(_core._Replayed):
         else:
             self._store(call.key, entry)
         if isinstance(entry, Eager) or entry.form is None:
-            results = eager_function(self.__wrapped__, call.tensors)(*args, **kwargs)
+            results = eager_function(self.__wrapped__, call.has_tensors)(*args, **kwargs)
             if isinstance(entry, WarmUp) and not entry.kept:
                 self._store(call.key, entry._replace(detach=not has_history(results)))
             return results
@@ -359,7 +359,7 @@ class Compiled(_core._Replayed):
             except HistoryError:
                 if not recording:
                     return Eager("it records although gradients are off"), []
-                if warm is None and not call.tensors:
+                if warm is None and not call.has_tensors:
                     # Only a call with arrays shows whether its results have a history.
                     return WarmUp(None, kept_before), []
         # A program and its derivatives use the names as they were bound during the trace.
@@ -367,7 +367,7 @@ class Compiled(_core._Replayed):
         with (
             of_tensors.defer_backward_errors(),
             GuardCollector(may_keep) as watch,
-            recorded_generators() as check,
+            collect_generators() as check,
         ):
             function = of_tensors.make_checked_function(lambda _: check(), watch, kept_before > 0)
             program, kept, reason = _core._record_joint(function, values, weak, may_keep, watch)
@@ -402,7 +402,7 @@ class Compiled(_core._Replayed):
         kept_before: int,
         detach: bool = False,
     ) -> tuple[CompiledForward | WarmUp, list[Any]]:
-        def detached(results: list[Tensor]) -> None:
+        def detach_results(results: list[Tensor]) -> None:
             if detach:
                 results[:] = [result.detach() for result in results]
             if any(result.requires_grad for result in results):
@@ -410,15 +410,15 @@ class Compiled(_core._Replayed):
             check()
 
         may_keep = kept_before < MAX_WARM_UPS
-        with GuardCollector(may_keep) as watch, recorded_generators() as check:
+        with GuardCollector(may_keep) as watch, collect_generators() as check:
             program, results = _core._record(
-                of_tensors.make_checked_function(detached, watch, kept_before > 0),
+                of_tensors.make_checked_function(detach_results, watch, kept_before > 0),
                 values,
                 weak,
                 may_keep,
                 watch,
             )
-        found = list(results) if call.tensors else _core._as_arrays(results)
+        found = list(results) if call.has_tensors else _core._as_arrays(results)
         form = of_tensors.result_structure()
         if program is None or watch.changed_members():
             return WarmUp(form, kept_before + 1, detach), found

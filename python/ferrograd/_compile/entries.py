@@ -87,7 +87,7 @@ class TracedFunction:
         return results
 
     def call_with_inputs(self, *values: Any) -> Any:
-        """The results of the function for these inputs."""
+        """Calls the function with these inputs."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, values, strict=True):
             leaves[place] = value
@@ -96,12 +96,12 @@ class TracedFunction:
         return self.function(*args, **kwargs)
 
     def with_function(self, function: Callable[..., Any]) -> TracedFunction:
-        """The same for derivatives, which call the function as it was when it was traced."""
+        """Replaces the function by its copy from the trace, which derivatives call."""
         self.function = function
         return self
 
     def _call_recorded(self, *tensors: Tensor) -> Any:
-        """The same while a program is traced; NumPy hides the error when an element is assigned."""
+        """Calls the function during a trace; reveals errors that NumPy has replaced."""
         try:
             return call_with_recorded_arrays(self.call_with_inputs, *tensors)
         except ValueError as error:
@@ -112,13 +112,13 @@ class TracedFunction:
     def make_checked_function(
         self, check: Callable[[list[Tensor]], None], watch: GuardCollector, collects: bool
     ) -> Callable[..., list[Tensor]]:
-        """The same during a trace, with a check of the results at the end.
+        """Returns a function for the trace that also checks the results.
 
         With `collects`, reference cycles of the function are collected first, since they keep no
         tensor.
         """
 
-        def checked(*tensors: Tensor) -> list[Tensor]:
+        def call_and_check(*tensors: Tensor) -> list[Tensor]:
             before = [tensor.requires_grad for tensor in tensors]
             note_bound_module(self.function)
             try:
@@ -141,7 +141,7 @@ class TracedFunction:
                 raise RunsEagerlyError(changed)
             return results
 
-        return checked
+        return call_and_check
 
     @contextmanager
     def defer_backward_errors(self) -> Iterator[None]:
@@ -157,7 +157,7 @@ class TracedFunction:
             raise RunsEagerlyError(what) from raised
 
     def result_structure(self) -> _ResultStructure:
-        """The form of the last call's results."""
+        """The structure of the results of the last call."""
         assert self.form is not None, "the function was called"
         return self.form
 
@@ -179,7 +179,7 @@ class CompiledForward(NamedTuple):
 
     def run(self, call: Call) -> list[Any] | None:
         """The results; None if a value on which the trace depended has changed."""
-        return self.program.run(call.values, call.tensors)  # type: ignore[no-any-return]
+        return self.program.run(call.values, call.has_tensors)  # type: ignore[no-any-return]
 
 
 class CompiledWithBackward(NamedTuple):

@@ -36,7 +36,7 @@ class ArrayArgument:
         self._copy: np.ndarray[Any, Any] | None = array.copy()
 
     def current_value(self) -> np.ndarray[Any, Any]:
-        """The array for a later call."""
+        """The array with the values for the current call."""
         if self._copy is not None and not _core._is_recording_program():
             if self._is_unshared():
                 self._array = self._copy
@@ -55,7 +55,7 @@ class ArrayArgument:
 
 
 def record_argument(leaf: Any) -> Any:
-    """What a program keeps of an argument that is not a tensor: see `current_argument`."""
+    """The form in which a program stores an argument that is not a tensor."""
     shown = type(leaf) is np.ndarray and _core._is_recording_program()
     return ArrayArgument(leaf) if shown else leaf
 

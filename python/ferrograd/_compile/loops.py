@@ -261,7 +261,7 @@ class _LoopBody:
 def _run_zero_iterations(
     body: _LoopBody, carry: list[Tensor], scanned: list[Tensor]
 ) -> list[Tensor]:
-    """The result of a loop without iterations; f of zeros gives the form of the results."""
+    """The result of a loop without iterations; calls f with zeros to find the result shapes."""
     with no_grad():
         elements = [zeros(x.shape[1:], dtype=x.dtype) for x in scanned]
         results = body(*(x.detach() for x in carry), *elements)[len(carry) :]
@@ -269,14 +269,14 @@ def _run_zero_iterations(
 
 
 def can_run_natively() -> bool:
-    """Whether bodies may be traced here."""
+    """Whether loop bodies can be traced here."""
     return is_compile_enabled() and (_core._is_recording_program() or _core._may_replay())
 
 
 def run_natively(
     run: Callable[[], list[Tensor] | None], *functions: DeferredFunction, endless: bool = False
 ) -> list[Tensor] | None:
-    """The results computed by the core; None if the loop must run in Python."""
+    """Runs the loop in the core; returns None if it must run in Python."""
     try:
         found = run()
     except CompileError:
@@ -302,7 +302,7 @@ def _describe_bound(bound: Any) -> str:
 
 
 def _check_checkpoint(op: str, checkpoint: Any) -> int:
-    """The number of iterations for each kept carry."""
+    """Checks `checkpoint`, the number of iterations between two saved carries."""
     if not isinstance(checkpoint, int | np.integer) or checkpoint is True or checkpoint < 1:
         raise ArgumentError(
             f"{op}: checkpoint is {checkpoint!r}; give the number of iterations, at least 1, that"
@@ -322,7 +322,7 @@ def _get_tree(value: Any) -> Tree:
 
 
 def flatten_to_tensors(op: str, name: str, value: Any) -> tuple[list[Tensor], Tree]:
-    """The leaves of a value as tensors, and its tree."""
+    """Flattens a value: its leaves as tensors, and its tree."""
     leaves, tree = flatten(value)
     tensors = []
     for leaf in leaves:
@@ -335,7 +335,7 @@ def flatten_to_tensors(op: str, name: str, value: Any) -> tuple[list[Tensor], Tr
 
 
 def _count_iterations(scanned: list[Tensor], length: int | None) -> int:
-    """The number of iterations."""
+    """Checks the lengths of `xs` and `length`; returns the number of iterations."""
     counts = {length} if length is not None else set()
     for x in scanned:
         if x.ndim == 0:

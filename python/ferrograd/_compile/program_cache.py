@@ -26,7 +26,7 @@ MAX_UNPAID_TRACES = 8
 #: ... this many of them, and twice as many after each further such trace.
 MIN_PAUSE = 64
 MAX_PAUSE = 1 << 20
-#: In longer pauses than this, only one of this many calls compares its arguments with programs.
+#: In longer pauses than LONG_PAUSE calls, one call of PROBE_INTERVAL looks for a program.
 LONG_PAUSE = 1 << 10
 PROBE_INTERVAL = 16
 PAUSED_REASON = (
@@ -54,7 +54,7 @@ class BackOff:
             doublings = self.unpaid - MAX_UNPAID_TRACES
             self.calls_left = min(MIN_PAUSE << doublings, MAX_PAUSE)
 
-    def pauses(self) -> bool:
+    def consume_pause(self) -> bool:
         """Counts a call; returns whether it runs the function itself."""
         self.calls_left = max(self.calls_left - 1, 0)
         return self.calls_left > 0
@@ -86,13 +86,13 @@ class SignatureState:
         self.back_off = BackOff()
 
     def find_valid_program(self) -> ProgramEntry | None:
-        """A program that fits, as far as this is known without running it."""
+        """A program whose guards are not known to fail; found without running it."""
         return next((p for p in self.programs if not p.program._is_stale()), None)
 
-    def pauses(self) -> bool:
+    def should_run_eagerly(self) -> bool:
         """Whether a call without a program runs the function itself, without a trace."""
         if self.back_off.calls_left:
-            return self.back_off.pauses()
+            return self.back_off.consume_pause()
         newest = next(iter(self.programs), None)
         self.back_off.record_trace(newest is None or newest.program._used[1] >= MIN_RUNS_TO_PAY)
         return self.back_off.calls_left > 0

@@ -1,4 +1,4 @@
-"""Signatures: what must be equal for a recorded program to serve a call.
+"""Signatures of calls: a program can run every call with the signature of its trace.
 
 The core compares calls (`_CallSignature`). Invariant: two calls with one key differ in nothing but
 the contents of arrays and tensors and the values of floats and complex numbers.
@@ -14,18 +14,18 @@ from ferrograd._core import Tensor, _CallSignature, _PyTree, _split_call, _value
 
 
 class Call(NamedTuple):
-    """A call, taken apart."""
+    """The arguments of a call, flattened: the signature, the inputs and the leaves."""
 
-    #: What must be equal.
+    #: The signature: calls with equal keys can use one program.
     key: _CallSignature
-    #: What the program takes anew: arrays, tensors, floats, complex numbers.
+    #: The inputs of the program: arrays, tensors, floats, complex numbers.
     values: list[Any]
-    #: All leaves of the arguments; those of `values` stand at `places`.
+    #: All leaves of the arguments; `places` are the indices of `values` among them.
     leaves: list[Any]
 
     @property
     def places(self) -> list[int]:
-        """The numbers of the leaves that the program takes anew."""
+        """The indices of the leaves that are inputs of the program."""
         return self.key.places
 
     @property
@@ -34,27 +34,27 @@ class Call(NamedTuple):
         return self.key.tree
 
     @property
-    def tensors(self) -> bool:
-        """Whether there is a tensor among them: then results are tensors."""
+    def has_tensors(self) -> bool:
+        """Whether an argument is a tensor; then the results are tensors."""
         return self.key.has_tensors
 
     @property
     def non_contiguous(self) -> int | None:
-        """The first leaf that does not lie in C order: another order sums in another order."""
+        """The first leaf that is not C-contiguous: sums of it would have another order."""
         return self.key.non_contiguous
 
     @property
     def has_numbers(self) -> bool:
-        """Whether there are Python numbers among the values."""
+        """Whether an input is a Python number."""
         return self.key.has_numbers
 
     def as_tensors(self) -> list[Tensor]:
-        """The values that the program takes anew, as tensors."""
+        """The inputs of the program as tensors."""
         scalars = self.key.scalars
         return [as_tensor(value, k in scalars) for k, value in enumerate(self.values)]
 
     def explain_layout(self) -> str:
-        """Which argument does not lie in C order, and what to pass."""
+        """The error text for an argument that is not C-contiguous."""
         leaf = self.non_contiguous or 0
         array = isinstance(self.leaves[leaf], np.ndarray)
         remedy = "np.ascontiguousarray(x)" if array else "x.contiguous()"
@@ -64,13 +64,13 @@ class Call(NamedTuple):
 def split_call(
     args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool, ordered: bool
 ) -> Call:
-    """Takes the arguments of a call apart. With `floats`, Python numbers are taken anew."""
+    """Flattens the arguments of a call. With `floats`, Python numbers are inputs."""
     kept, args, kwargs = static.split(args, kwargs)
     return Call(*_split_call(args, kwargs, kept, floats, ordered))
 
 
 def as_tensor(value: Any, scalar: bool = False) -> Tensor:
-    """An argument that a program takes anew, as a tensor: a value for what is none of memory."""
+    """An input of a program as a tensor. Numbers become values, which have no memory."""
     if isinstance(value, Tensor):
         return value
     dtype = {float: "float64", complex: "complex128"}.get(type(value))
@@ -78,7 +78,7 @@ def as_tensor(value: Any, scalar: bool = False) -> Tensor:
 
 
 def accepts_var_keyword(function: Any) -> bool:
-    """Whether a function takes, or may take, `**kwargs`, whose order it sees."""
+    """Whether a function accepts, or may accept, `**kwargs`: it can see their order."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     if not hasattr(function, "__code__"):
@@ -88,7 +88,7 @@ def accepts_var_keyword(function: Any) -> bool:
 
 
 def sort_keywords(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
-    """Keywords in an order of their own, unless the function sees that of the call."""
+    """Sorts keyword arguments by name, unless the function can see their order."""
     return kwargs if ordered or len(kwargs) < 2 else dict(sorted(kwargs.items()))
 
 
@@ -97,7 +97,7 @@ CO_VARKEYWORDS = 0x08
 
 
 class Static(NamedTuple):
-    """The arguments that belong to the program."""
+    """The static arguments: a program is compiled for their values."""
 
     nums: tuple[int, ...]
     names: tuple[str, ...]
@@ -116,7 +116,7 @@ class Static(NamedTuple):
         return kept, rest, {name: a for name, a in kwargs.items() if name not in named}
 
     def without_first(self) -> Static:
-        """The same of a call without its first argument."""
+        """The static arguments of a call without its first argument."""
         nums = (n - (n > 0) for n in self.nums if n)
         return Static(tuple(nums), self.names)
 

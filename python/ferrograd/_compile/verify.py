@@ -17,11 +17,11 @@ from ferrograd._compile.guards import GuardCollector
 from ferrograd._compile.signature import Call
 from ferrograd._core import Tensor, _ResultStructure
 from ferrograd._inspect import compare_with_arrays
-from ferrograd._tensor.generator import recorded_generators
+from ferrograd._tensor.generator import collect_generators
 from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import CompileError
 
-#: Reasons for a difference.
+#: The usual cause of a difference, and what to do.
 _DIFFERENCE_CAUSE = (
     "the function depends on something besides its arguments; pass it as one; see"
     " docs/when_it_goes_wrong.md"
@@ -72,7 +72,7 @@ def run_and_restore(function: Callable[[], Any]) -> Any:
     Restored are, as after a failed trace: memory of tensors, gradients, generators, members of
     modules.
     """
-    with GuardCollector() as watch, recorded_generators():
+    with GuardCollector() as watch, collect_generators():
         try:
             return _core._tried(function, _convert_to_arrays)
         finally:

@@ -1,4 +1,4 @@
-"""Refuses to convert a tensor to an array; the error names the function that asked for it.
+"""Refuses to convert a tensor that requires grad to an array; the error names the caller.
 
 Invariant: no element of a recorded tensor becomes an array here.
 """
@@ -98,7 +98,7 @@ matvec = property(_refuse_linear_operator)
 
 
 def _is_sparse_product(frame: FrameType) -> bool:
-    """Whether `sparse @ tensor` asks for the array."""
+    """Whether the caller is SciPy's `sparse @ tensor`."""
     before = frame.f_back
     return (
         frame.f_code.co_name == "_matmul_dispatch"
@@ -157,7 +157,7 @@ def _make_error(
 
 
 def _get_scipy_remedy(home: str, name: str) -> str:
-    """The advice for a function that only SciPy has."""
+    """The advice for a SciPy function that ferrograd does not have."""
     if name not in _ARRAY_API_FUNCTIONS.get(home, "").split():
         return f"ferrograd has no derivative of it: {_REWRITE_REMEDY}"
     if os.environ.get(_ARRAY_API_VARIABLE, "0").lower() in ("0", "", "false"):

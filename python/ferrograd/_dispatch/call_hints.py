@@ -133,7 +133,7 @@ def _get_dotted_names(node: ast.expr) -> list[str]:
 
 
 def _look_up_names(frame: FrameType, names: list[str]) -> Any:
-    """The value of the names, None where code would run to find it."""
+    """The value of a dotted name; None if the lookup would run code of the program."""
     root, *rest = names
     homes = (frame.f_locals, frame.f_globals, vars(builtins))
     value = next((home[root] for home in homes if root in home), None)
@@ -165,7 +165,7 @@ def _get_public_name(function: Any) -> str:
 
 
 def find_public_modules(module: str) -> list[str]:
-    """The public ones among a module and those around it, the outermost first."""
+    """The public modules among a module and its parents, the outermost first."""
     parts = module.split(".")
     paths = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
     return [path for path in paths if path in sys.modules and "._" not in path]

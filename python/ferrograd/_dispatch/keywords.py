@@ -25,7 +25,7 @@ _IGNORED_ARGUMENTS: dict[str, tuple[Any, ...] | None] = {
     "order": ("C", "K", "A"),
     "copy": (None, True),
 }
-#: Parameters of NumPy's own that are never another one's by position.
+#: NumPy parameters that never match a parameter of an operation by position.
 _NUMPY_ONLY_PARAMETERS = {
     *_IGNORED_ARGUMENTS,
     "out",

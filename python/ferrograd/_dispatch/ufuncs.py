@@ -26,7 +26,7 @@ from ferrograd.errors import (
 
 Operation = Callable[..., Any]
 
-#: Keywords that choose among results that are the same here.
+#: Keywords that have no effect here, with the accepted values.
 _IGNORED_KEYWORDS = {
     "casting": ("same_kind", "safe"),
     "order": ("K", "C", "A"),
@@ -90,7 +90,7 @@ def _check_out(
     repeats: bool = False,
     casting: Any = "same_kind",
 ) -> None:
-    """Refuses a result that does not go into `out`."""
+    """Raises if a result cannot be written to `out`."""
     if isinstance(out, Tensor):
         if not np.can_cast(result.dtype, out.dtype, casting):
             raise DTypeError(
@@ -142,7 +142,7 @@ def _write_results(name: str, places: tuple[Any, ...], made: Any, **how: Any) ->
 
 
 def cast_same_kind(name: str, x: Tensor, dtype: Any) -> Tensor:
-    """In another dtype, unless that loses a kind of number silently."""
+    """Casts by NumPy's rule "same_kind"; raises for other casts."""
     if not np.can_cast(x.dtype, dtype, "same_kind"):
         raise ArgumentTypeError(
             f"numpy.{name}: cannot cast {x.dtype} to {np.dtype(dtype)} silently; use astype"
@@ -175,7 +175,7 @@ def _cast_python_number(name: str, x: complex, dtype: Any, casting: Any) -> Tens
 def _call_in_loop_dtypes(
     ufunc: np.ufunc, ours: Operation, inputs: tuple[Any, ...], signature: Any, casting: Any
 ) -> Any:
-    """The results in the loop that NumPy takes for a signature under a casting rule."""
+    """Computes in the dtypes of the loop that NumPy would choose."""
     given = [type(x) if type(x) in (int, float, complex) else _core.asarray(x) for x in inputs]
     dtypes = [x if isinstance(x, type) else x.dtype for x in given]
     asked = {} if signature is None else {"signature": signature}
@@ -200,7 +200,7 @@ def _call_in_loop_dtypes(
 
 
 def _can_write_directly(outs: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
-    """Whether the one output is a tensor of floats as the operands are, which fits."""
+    """Whether the only output is a float tensor with the shape and dtype of all operands."""
     out = outs[0]
     if len(outs) != 1 or not isinstance(out, Tensor) or out.dtype.kind != "f":
         return False
@@ -240,7 +240,7 @@ def call_ufunc(
 
 
 def _check_axis(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
-    """The operand with one axis to walk along."""
+    """The operand as a tensor, and its checked axis."""
     x = _core.asarray(x)
     if not hasattr(axis, "__index__") or x.ndim == 0:
         raise ArgumentTypeError(
@@ -254,7 +254,7 @@ def _check_axis(op: str, x: Any, axis: Any) -> tuple[Tensor, int]:
 def _fold_elements(
     ours: Operation, op: str, x: Any, axis: Any, keepdims: bool, initial: Any
 ) -> Tensor:
-    """A fold from the first element on, for ufuncs without a reduction."""
+    """Reduces element by element, for ufuncs without a reduction in the core."""
     x, axis = _check_axis(op, x, axis)
     parts = list(_core.unbind(x, axis))
     if initial is not None:

@@ -77,7 +77,7 @@ def _copy_argument(leaf: Any) -> Any:
 
 
 def _to_array(leaf: Any) -> Any:
-    """A number or the elements of a result; None for everything else."""
+    """The values of a numeric result as an array; None for other results."""
     if isinstance(leaf, Tensor):
         return leaf.detach().numpy(writable=False).copy()
     if isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy
 
-from ferrograd._names.missing import hints
+from ferrograd._names.missing import get_hints
 
 
 def raise_missing_name(module: str, name: str) -> NoReturn:
@@ -50,7 +50,7 @@ def make_module_getattr(module: str) -> Callable[[str], Any]:
 
 def _get_library_hint(module: str, name: str) -> str:
     """The hint for a name of another library; empty if there is none."""
-    library, hint = hints(module).get(name, ("", ""))
+    library, hint = get_hints(module).get(name, ("", ""))
     return f"{library} has it, here use {hint}" if hint else ""
 
 

@@ -24,13 +24,13 @@ ALIASES = {
 
 
 class AliasLoader:
-    """Gives a module of the package under another name, the modules inside it as well."""
+    """Loads a module of the package, and its submodules, under another name."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module itself, and not a copy: what a program puts into it stays."""
+        """Returns the module itself, not a copy, so that both names share attributes."""
         module = import_module(self.path)
         self.spec = module.__spec__
         for inner in iter_modules(getattr(module, "__path__", ())):
@@ -38,14 +38,14 @@ class AliasLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """It has been executed; the import system has given it the spec of its other name."""
+        """Restores the module's own spec; the module has already been executed."""
         module.__spec__ = self.spec
 
 
 def find_module(path: str) -> ModuleSpec | None:
-    """The spec of a module that no file has the name of.
+    """The spec of an alias of a module.
 
-    Raises `ModuleNotFoundError` for a module of another library that something here stands for.
+    Raises `ModuleNotFoundError` with a hint for modules of other libraries that are replaced here.
     """
     if path in ALIASES:
         return ModuleSpec(path, AliasLoader(ALIASES[path]))  # type: ignore[arg-type]

@@ -283,7 +283,7 @@ MISSING = (
 )
 
 
-def hints(namespace: str) -> dict[str, tuple[str, str]]:
+def get_hints(namespace: str) -> dict[str, tuple[str, str]]:
     """Returns, for each name, the library that has it and what to use instead.
 
     If two libraries have the name, the first entry of `MISSING` counts.

@@ -22,7 +22,7 @@ _numpy: Any = np
 
 
 def _write_out(op: str, out: Any, result: Tensor, operands: int = 2) -> Any:
-    """The result, or `out` with it."""
+    """Returns the result, or writes it to `out` and returns that."""
     return result if out is None else write_out(op, out, result, True, operands, repeats=True)
 
 

@@ -18,7 +18,7 @@ from ferrograd.errors import ArgumentError, DTypeError, ShapeError
 
 
 class Picked(NamedTuple):
-    """Elements, and where along the axis they are."""
+    """Elements and their indices along the axis."""
 
     values: Tensor
     indices: Tensor

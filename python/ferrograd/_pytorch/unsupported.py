@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ferrograd._names.missing import hints
+from ferrograd._names.missing import get_hints
 
 
 def _make_missing_property(name: str, library: str, hint: str) -> property:
-    """A name that another library's tensors have and these have not."""
+    """A property that raises `AttributeError` with a hint."""
 
     def refuse(tensor: Any) -> NoReturn:
         raise AttributeError(
@@ -28,7 +28,7 @@ def _make_constant_property(value: bool) -> property:
 
 
 globals().update(
-    {name: _make_missing_property(name, *said) for name, said in hints("Tensor").items()}
+    {name: _make_missing_property(name, *said) for name, said in get_hints("Tensor").items()}
 )
 
 is_cpu = _make_constant_property(True)

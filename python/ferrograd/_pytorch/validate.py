@@ -34,7 +34,7 @@ def check_integers(op: str, what: str, values: Any, least: int = 0) -> tuple[int
 
 
 def check_real(op: str, what: str, value: Any) -> float:
-    """A number that has an order."""
+    """Checks a real number."""
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -42,7 +42,7 @@ def check_real(op: str, what: str, value: Any) -> float:
 
 
 def normalize_dim(op: str, dim: Any, axes: int) -> int:
-    """An axis counted from 0; a number of no axes has one."""
+    """Checks an axis and makes it non-negative; a 0-d tensor has one axis."""
     number, most = check_integer(op, "dim", dim, -(1 << 62)), max(axes, 1)
     if not -most <= number < most:
         raise ArgumentError(

@@ -24,7 +24,7 @@ STRUCTURE_KEY = "ferrograd"
 #: The first bytes of torch.save archives and pickles.
 _PICKLE_PREFIXES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
-#: The longest header that readers of the format take.
+#: The largest header that readers of the format accept.
 _MAX_HEADER_BYTES = 100_000_000
 
 _DTYPES = {code: np.dtype(name) for name, code in DTYPE_CODES.items() if name != "complex128"}

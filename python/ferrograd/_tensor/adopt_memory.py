@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def adopt_array(values: Any, dtype: DTypeLike | None, requires_grad: bool) -> Tensor:
-    """A tensor of the elements of an array that NumPy has just made."""
+    """Makes a tensor that owns the memory of a new array."""
     base = values.base
     if base is not None and base.shape == values.shape and base.dtype == values.dtype:
         values = base

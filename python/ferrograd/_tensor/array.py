@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-#: Words for an order of the elements in memory.
+#: The memory orders that NumPy accepts.
 _ORDERS = frozenset({None, "C", "F", "A", "K"})
 
 

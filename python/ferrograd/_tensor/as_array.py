@@ -30,7 +30,7 @@ def check_finite_numbers(op: str, **values: Any) -> None:
 
 
 def is_exact_float(end: Any) -> bool:
-    """Whether an end is a Python number that a float represents exactly."""
+    """Whether a value is a Python number that float64 represents exactly."""
     return type(end) is float or (
         type(end) is int and -MAX_EXACT_INTEGER <= end <= MAX_EXACT_INTEGER
     )
@@ -64,5 +64,5 @@ def linspace_array(
 
 @lru_cache(16)
 def get_small_identity(n: int, m: int, dtype: np.dtype[Any]) -> Any:
-    """A small identity matrix, to be copied."""
+    """A cached small identity matrix; the caller must copy it."""
     return np.eye(n, m, dtype=dtype)

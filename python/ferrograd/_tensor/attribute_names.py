@@ -1,4 +1,4 @@
-"""Words under which tensors keep notes in their dict."""
+"""Names of attributes that are set on tensors."""
 
 #: Set on a parameter whose module was converted: the dtype of its replacement.
 REPLACEMENT_DTYPE = "_replaced"

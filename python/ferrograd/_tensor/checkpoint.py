@@ -22,7 +22,7 @@ __all__ = ["checkpoint", "run"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Around the first run and around the repetition.
+#: The context managers of the first run and of the repetition.
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
@@ -127,7 +127,10 @@ def _make_recomputation(
     contexts: Contexts | None,
     states: SavedGeneratorStates | None,
 ) -> Callable[..., Any]:
-    """The run in the backward pass: of as many tensors that are closed over, then of arguments."""
+    """Returns the function that the backward pass calls to compute the forward again.
+
+    Its first `count` arguments are the tensors that the original function closes over.
+    """
     # The backward pass does not belong to a transform.
     mark = call_with_recorded_arrays if _records_arrays() else call_as_repetition
 
@@ -152,7 +155,7 @@ def _make_recomputation(
 def _call_with_original_arguments(
     function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any], /, *_: Any, **__: Any
 ) -> R:
-    """A function that ignores its arguments and uses these."""
+    """Calls a function with the given arguments; ignores the further ones."""
     return function(*args, **kwargs)
 
 
@@ -164,7 +167,7 @@ def _get_memory_range(x: Tensor) -> tuple[int, int]:
 
 
 def _check_no_shared_writes(written: list[Tensor]) -> None:
-    """Refuses writes to memory that two tensors show: their saved values are memory apart."""
+    """Raises if the function wrote to tensors that share memory: their copies do not."""
     extents = sorted(_get_memory_range(x) for x in written) if len(written) > 1 else []
     if any(end > start for (_, end), (start, _) in itertools.pairwise(extents)):
         raise ArgumentError(
@@ -176,11 +179,11 @@ def _check_no_shared_writes(written: list[Tensor]) -> None:
 def _run_in_context(
     function: Callable[..., R], context: AbstractContextManager[Any]
 ) -> Callable[..., R]:
-    def inside(*args: Any, **kwargs: Any) -> R:
+    def call_in_context(*args: Any, **kwargs: Any) -> R:
         with context:
             return function(*args, **kwargs)
 
-    return inside
+    return call_in_context
 
 
 def checkpoint(function: Callable[P, R], *args: Never, **kwargs: Never) -> Callable[P, R]:

@@ -20,7 +20,7 @@ MAX_COPIED_BYTES: Final = 1 << 16
 
 
 class _TensorPlaceholder(NamedTuple):
-    """Stands for a tensor that a function closes over."""
+    """The placeholder of a tensor that a function closes over."""
 
     number: int
 

@@ -51,7 +51,7 @@ def _copy_leaf(tensor: Tensor, memo: dict[int, Any] | None) -> Tensor:
 
 
 def _set_state(made: Any, state: Any) -> None:
-    """Sets the state of an object to that of another, as `pickle` does."""
+    """Sets the state of an object, as `pickle` does."""
     if hasattr(made, "__setstate__"):
         made.__setstate__(state)
         return

@@ -47,7 +47,7 @@ newaxis = None
 
 #: The most dimensions of a tensor, as in NumPy.
 MAX_NDIM = 64
-#: Elements of eight bytes that an address can tell apart.
+#: The most elements of eight bytes that memory can address.
 MAX_ELEMENTS = 2**60
 
 #: Python types of real numbers, which have no dtype.
@@ -57,7 +57,7 @@ Shape = int | Sequence[int]
 
 
 def parse_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """A shape passed as several integers or as one sequence."""
+    """Checks a shape that is passed as several integers or as one sequence."""
     given = sizes[0] if len(sizes) == 1 and type(sizes[0]) in (tuple, list) else sizes
     count = 1
     for size in given:
@@ -71,7 +71,7 @@ def parse_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _parse_general_shape(op: str, sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """The same for all integer-like arguments, with the errors."""
+    """`parse_shape` for all integer-like arguments; raises the errors."""
     try:
         if len(sizes) == 1 and not hasattr(sizes[0], "__index__"):
             # One more than there may be: a longer sequence, or one without an end, is not read.
@@ -128,7 +128,7 @@ def resolve_dtype(dtype: DTypeLike | None, out: Tensor | None) -> DTypeLike | No
 
 
 def write_out(op: str, made: Tensor, out: Tensor | None) -> Tensor:
-    """Writes the numbers to `out`, if given, which keeps its dtype and shape."""
+    """Writes the result to `out` if it is given; `out` keeps its dtype and shape."""
     if out is None:
         return made
     if not isinstance(out, Tensor):

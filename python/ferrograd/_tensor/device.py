@@ -57,7 +57,7 @@ Tensor.device = property(  # type: ignore[method-assign, assignment]
 
 
 def check_device(where: Any) -> None:
-    """Refuses every device but the CPU, for functions that make tensors; None names none."""
+    """Raises if a device is given that is not the CPU."""
     if where is not None:
         device(where)
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-#: Numbers of Python's own.
+#: Python's number types.
 _PYTHON_NUMBER_TYPES = frozenset({bool, int, float, complex})
 
 
 def convert_fill_value(value: Any) -> Any:
-    """A number of NumPy's, or the element of an array of no dimensions, as Python's.
+    """Converts a NumPy scalar or a 0-d array to a Python number.
 
     Arrays and lists become tensors.
     """
@@ -35,7 +35,7 @@ def convert_fill_value(value: Any) -> Any:
 def broadcast_fill_value(
     op: str, shape: tuple[int, ...], value: Tensor, dtype: DTypeLike | None, requires_grad: bool
 ) -> Tensor:
-    """A new tensor of a tensor's elements, broadcast; gradients reach them."""
+    """Broadcasts a tensor to a shape and copies it; gradients reach the tensor."""
     value = value.reshape(()) if value.size == 1 else value
     fits = value.ndim <= len(shape) and all(
         size in (1, wanted) for size, wanted in zip(value.shape[::-1], shape[::-1], strict=False)

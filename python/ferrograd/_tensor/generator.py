@@ -33,7 +33,7 @@ _MAX_SEED_LENGTH = 1 << 16
 
 
 def _check_seed(op: str, seed: Any) -> Any:
-    """A seed that NumPy accepts. Others are refused here, because they would raise later."""
+    """Converts a seed to one that NumPy accepts; raises for all others."""
     if seed is None or isinstance(seed, np.random.Generator):
         return seed
     if isinstance(seed, Tensor):
@@ -161,7 +161,7 @@ def set_generator_state(rng: np.random.Generator, state: Any) -> None:
 
 
 def _get_numpy_generator(generator: Generator | np.random.Generator | None) -> np.random.Generator:
-    """The NumPy generator that is meant; the default one for None."""
+    """The NumPy generator of an argument; the default one for None."""
     if generator is None:
         return _DEFAULT_GENERATOR._rng or _DEFAULT_GENERATOR._numpy()
     if isinstance(generator, Generator):
@@ -182,7 +182,7 @@ class _RecordedGenerators(_thread._local):
 
 
 class _GeneratorReference:
-    """The one reference of a recording to a generator."""
+    """A reference to a generator; a trace has one for each generator."""
 
     def __init__(self, generator: Generator | np.random.Generator) -> None:
         self.generator = generator
@@ -192,7 +192,7 @@ _RECORDED_GENERATORS = _RecordedGenerators()
 
 
 @contextlib.contextmanager
-def recorded_generators() -> Iterator[Callable[[], None]]:
+def collect_generators() -> Iterator[Callable[[], None]]:
     """For a trace: returns a check that the function itself made no generator.
 
     The eager function would make a new one at every call; the program would continue the old one.
@@ -329,7 +329,7 @@ class SavedGeneratorStates:
             _restore_states(self._states)
 
     def get_saved(self, shared: dict[Any, Any]) -> States:
-        """The states that a run saved; those of now if it was no run that did."""
+        """The states that a run of a program saved, else those saved outside programs."""
         states: States = shared.get(self, self._states)
         return states
 

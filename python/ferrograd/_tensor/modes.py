@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _GradMode:
-    """A mode to be in: reusable, re-entrant, usable from several threads one after another."""
+    """A context manager of a mode: reusable, re-entrant, usable from several threads in turn."""
 
     __slots__ = ("_before",)
 
@@ -90,11 +90,11 @@ def _decorate(function: F, mode: Callable[[], _GradMode]) -> F:
         return cast(F, generator)
 
     @functools.wraps(function)
-    def plain(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         with mode():
             return function(*args, **kwargs)
 
-    return cast(F, plain)
+    return cast(F, wrapper)
 
 
 def _run_steps_in_mode(inner: Any, mode: Callable[[], _GradMode]) -> Generator[Any, Any, Any]:
@@ -206,7 +206,7 @@ class _ImmediateMode(_GradMode):
 
 
 class _SwitchMode(_GradMode):
-    """A switch of the core put on or off where it is entered."""
+    """A mode that sets a switch of the core when it is entered."""
 
     __slots__ = ("_mode", "_set_switch")
 

@@ -1,4 +1,4 @@
-"""Nested containers: taken apart into leaves, and put together again from others.
+"""Nested containers: `flatten` gives their leaves, `unflatten` rebuilds them from other leaves.
 
 Lists, tuples, dicts and their subclasses, named tuples and dataclasses are containers. None is a
 tree without leaves; a dataclass field with `metadata={"static": True}` is no leaf, and belongs to
@@ -21,7 +21,7 @@ from ferrograd._core import (
     _PyTree as Tree,
 )
 
-#: The most containers inside each other.
+#: The most levels of nested containers.
 MAX_DEPTH = Tree.MAX_DEPTH
 
 #: The structure of one leaf.

@@ -257,7 +257,7 @@ def uniform_(
 
 
 def _get_integer_limit(dtype: np.dtype[Any]) -> int:
-    """The number below which every integer is exact in a dtype, plus one."""
+    """The exclusive upper limit of the integers that a dtype represents exactly."""
     if dtype.kind == "f":
         return int(2 ** (np.finfo(dtype).nmant + 1)) + 1
     return 2 if dtype.kind == "b" else int(np.iinfo(dtype).max) + 1

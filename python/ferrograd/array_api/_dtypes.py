@@ -29,7 +29,7 @@ class FloatInfo:
 
 @dataclass(frozen=True)
 class IntegerInfo:
-    """What `iinfo` gives."""
+    """The result of `iinfo`."""
 
     bits: int
     max: int

@@ -1,4 +1,4 @@
-"""How an operation of the core becomes a function of the standard."""
+"""Makes functions of the array API standard from operations of the core."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make_unary(name: str) -> Unary:
 
 
 def make_numpy_unary(function: Callable[..., Any], name: str) -> Unary:
-    """What NumPy's function of one array does with a tensor."""
+    """NumPy's function of one array as a function of the standard."""
 
     def call(x: Any, /) -> Tensor:
         made: Tensor = function(_core.asarray(x))

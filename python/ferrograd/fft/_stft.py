@@ -146,7 +146,7 @@ def _pad_window(op: str, n: int, win_length: int | None, window: Any) -> Tensor:
 
 
 def _pad_signal(x: Tensor, width: int, mode: str) -> Tensor:
-    """The signal with so many samples on both sides."""
+    """The signal with `width` more samples on both sides."""
     if mode == "constant":
         return pad(x, (width, width))
     stacked = x.reshape((-1, 1, x.shape[-1]))

@@ -30,7 +30,7 @@ _LAYOUTS: dict[str, tuple[str | None, int]] = {
 
 
 def get_array_functions() -> dict[str, Callable[..., Any]]:
-    """All of them by name."""
+    """The functions of this module by name."""
     own = (array, copy, full, require, fromiter, isscalar)
     names = {f.__name__: functools.wraps(getattr(np, f.__name__))(f) for f in own}
     return names | {

@@ -37,7 +37,7 @@ _CREATION_FUNCTIONS = """
 
 
 def wrap_creation_functions(names: dict[str, Any]) -> dict[str, Callable[..., Any]]:
-    """The functions that make arrays; those in `names` handle the calls that make no buffer."""
+    """Wrappers of the functions in `names` that make arrays."""
     found = {name: _wrap_fill_function(names[name], value) for name, value in _FILL_VALUES.items()}
     found |= {
         name: _wrap_conversion_function(names[name]) for name in _CONVERSION_FUNCTIONS.split()

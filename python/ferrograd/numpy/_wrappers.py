@@ -27,7 +27,7 @@ from ferrograd.numpy._vectorize import ndenumerate, nditer, vectorize
 _JOIN_FUNCTIONS = (np.stack, np.concatenate, np.vstack, np.hstack, np.dstack, np.column_stack)
 _LIST_TYPES = (list, tuple)
 _SEQUENCE_TYPES = (list, tuple, np.ndarray, Tensor)
-#: Operations of which NumPy does not ask each argument.
+#: Operations for which NumPy does not dispatch on every argument.
 _PARTIALLY_DISPATCHED = (np.full_like, np.pad)
 _UFUNC_METHODS = (
     "accumulate",
@@ -84,7 +84,7 @@ def wrap_operation(theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrap_composition(theirs: Any) -> Callable[..., Any]:
-    """A function that takes tensors as any of its arguments."""
+    """Wraps a NumPy function for which ferrograd has a composition."""
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         if holds_tensor([*args, *kwargs.values()]):
@@ -130,7 +130,7 @@ def get_members() -> dict[str, Any]:
 
 
 def _wrap_where(dispatch: Any) -> Any:
-    """`where` with the keywords that HIPS autograd's has and NumPy's has not."""
+    """Adds the keywords `x` and `y` of HIPS autograd to `where`."""
 
     def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
         return dispatch(condition, *args, *(kwargs.pop(k) for k in ("x", "y") if k in kwargs))

@@ -23,7 +23,7 @@ Argnums = int | str | tuple[int | str, ...] | list[int | str]
 
 
 class TransformSpec:
-    """The differentiated arguments of one transform."""
+    """A transform of a function: its name, the function, and the differentiated arguments."""
 
     __slots__ = ("function", "holomorphic", "items", "op", "position", "single")
 

@@ -1,4 +1,4 @@
-"""Derivatives with other arguments or results: by argument names, products with a vector."""
+"""Variants of `grad` and `jvp`: by argument names, and products with a vector."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _make_modes_error(modes: Any, chosen: tuple[Any, ...]) -> Exception:
 
 
 def _make_no_floats_error() -> Exception:
-    """The error for arguments that have no floats."""
+    """The error if no argument consists of floats."""
     return ArgumentError("check_grads: no argument is made of floats; pass float arrays")
 
 

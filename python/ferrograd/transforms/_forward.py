@@ -211,7 +211,7 @@ class HessianProduct:
             s if s is None or (self._attached and s.requires_grad) else s.detach().clone()
             for s in self._slopes
         ]
-        return found.tree(convert_gradients(found, slopes))
+        return found.build_tree(convert_gradients(found, slopes))
 
     def __call__(self, vector: Any) -> Any:
         """The Hessian times a vector of the structure of the arguments."""
@@ -221,7 +221,7 @@ class HessianProduct:
         )
         create = found.note_recorded(self._attached or is_any_recorded(vectors))
         moved = pull(self._slopes, found.tensors, vectors, create=create, retain=True)
-        return found.tree(convert_gradients(found, moved))
+        return found.build_tree(convert_gradients(found, moved))
 
 
 def make_hvp(

@@ -108,7 +108,9 @@ def _make_matrix_transform(
             ):
                 check_holomorphic(found, out)
         attached = found.is_attached(outputs)
-        result = tree.unflatten(found.tree(derivatives(found, out, attached)) for out in outputs)
+        result = tree.unflatten(
+            found.build_tree(derivatives(found, out, attached)) for out in outputs
+        )
         return (result, found.convert_aux(attached)) if has_aux else result
 
     return set_wrapper_name(matrix, spec.function, f"{spec.op}_of")
@@ -132,7 +134,7 @@ def _compute_second_derivatives(found: Trace, out: Any, attached: bool) -> list[
         second = compute_jacobian_blocks(
             first, found.tensors, attached or found.is_shared((first,))
         )
-        rows.append(found.tree(_convert_blocks(found, first, second)))
+        rows.append(found.build_tree(_convert_blocks(found, first, second)))
     return rows
 
 

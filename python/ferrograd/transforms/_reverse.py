@@ -118,7 +118,7 @@ def _make_gradient_transform(
     op, function, position = spec.op, spec.function, spec.position
     short = None if has_aux or spec.holomorphic else valued
 
-    def derived(*args: Any, **kwargs: Any) -> Any:
+    def compute_derivative(*args: Any, **kwargs: Any) -> Any:
         try:
             hit = _traced_call(function, position, args, kwargs, short)
         except (ValueError, InPlaceError) as error:
@@ -144,7 +144,7 @@ def _make_gradient_transform(
         value = convert_value(found.kind, found.result, attached)
         return ((value, aux), slope) if has_aux else (value, slope)
 
-    return set_wrapper_name(derived, function, prefix)
+    return set_wrapper_name(compute_derivative, function, prefix)
 
 
 def _compute_gradient(found: Trace) -> tuple[bool, Any]:
@@ -157,13 +157,13 @@ def _compute_gradient(found: Trace) -> tuple[bool, Any]:
     if type(out) is Tensor and (found.spec.holomorphic or out.dtype.kind == "c"):
         check_holomorphic(found, out)
     if out is None or not out.requires_grad:
-        return False, found.tree(list(map(make_zero_derivative, found.kinds, found.tensors)))
+        return False, found.build_tree(list(map(make_zero_derivative, found.kinds, found.tensors)))
     attached = found.is_attached((out,))
     seed = ones_like(out) if out.dtype.kind == "c" else None
     slopes = found.compute_derivatives(
         (out,), attached, lambda create: _grad(out, found.tensors, seed, None, create, True)
     )
-    return attached, found.tree(convert_gradients(found, slopes))
+    return attached, found.build_tree(convert_gradients(found, slopes))
 
 
 def convert_gradients(found: Trace, slopes: Sequence[Tensor | None]) -> list[Any]:
@@ -228,7 +228,7 @@ def elementwise_grad(
         slopes = found.compute_derivatives(
             outputs, attached, lambda create: pull(outputs, found.tensors, seeds, create=create)
         )
-        slope = found.tree(convert_gradients(found, slopes))
+        slope = found.build_tree(convert_gradients(found, slopes))
         return (slope, found.convert_aux(attached)) if has_aux else slope
 
     return set_wrapper_name(gradient, f, "elementwise_grad_of")
@@ -263,7 +263,7 @@ class Pullback:
             create,
             lambda create: pull(self._outputs, found.tensors, seeds, create=create, retain=True),
         )
-        return found.tree(convert_gradients(found, slopes))
+        return found.build_tree(convert_gradients(found, slopes))
 
 
 def is_any_recorded(vectors: Sequence[Tensor]) -> bool:

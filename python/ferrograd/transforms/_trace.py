@@ -134,14 +134,14 @@ class Trace:
         )
 
     def note_recorded(self, recorded: bool) -> bool:
-        """Notes whether a derivative is recorded, and returns it."""
+        """Remembers and returns whether a derivative is recorded."""
         self.recorded = self.recorded or recorded
         return recorded
 
     def _is_nested(self) -> bool:
         return bool(self.before & GRAD and self.before & TRANSFORM)
 
-    def tree(self, values: list[Any]) -> Any:
+    def build_tree(self, values: list[Any]) -> Any:
         """One value for each differentiated leaf, in the structure of the arguments."""
         leaves = iter(values)
         parts = [tree.unflatten(leaves) for tree in self.trees]
@@ -181,7 +181,7 @@ def call_function(before: int, spec: TransformSpec, args: Any, kwargs: dict[str,
 
 
 def raise_clear_error(op: str, function: Callable[..., Any], error: Exception) -> None:
-    """Raises a clearer error: NumPy hides errors, and the core does not know whose leaf it is."""
+    """Raises a clearer error for one that NumPy or the core has raised."""
     if isinstance(error, InPlaceError):
         if "a leaf that requires grad" in str(error):
             raise _make_changed_error(op, function) from error
@@ -386,7 +386,7 @@ def make_no_value_error(spec: TransformSpec) -> Exception:
 
 
 def describe_value(value: Any) -> str:
-    """A result in words."""
+    """A short description of a value for error messages."""
     if value is None:
         return "None"
     if isinstance(value, Tensor | np.ndarray):

@@ -170,7 +170,7 @@ def linspace(
 
 
 def _get_promotion_operand(x: Any) -> Any:
-    """The operand of NumPy's promotion: a Python number itself, else the dtype."""
+    """The argument for `np.result_type`: a Python number itself, else the dtype."""
     return x if type(x) in (int, float, complex) else asarray(x).dtype
 
 

@@ -1,4 +1,4 @@
-"""Means and deviations of NumPy's over a part of the elements, and in integers.
+"""NumPy's mean, variance and standard deviation with a mask, and with integer dtypes.
 
 Invariant: an element that is left out contributes nothing and gets no gradient.
 """
@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentTypeError
 
 
 def _drop_reduced_axes(x: Tensor, axis: Any, keepdims: Any) -> Tensor:
-    """With or without the axes that were reduced, which have size 1."""
+    """Removes the reduced axes, which have size 1, unless `keepdims` is true."""
     if keepdims:
         return x
     return x.reshape(()) if axis is None else _core.squeeze(x, axis)
@@ -86,7 +86,7 @@ def _refuse_float_elements(name: str, x: Any, dtype: Any) -> Tensor:
 def _make_integer_moment(name: str, power: int) -> Callable[..., Tensor]:
     """A mean, variance or deviation in an integer dtype, every step of it truncated, as NumPy's."""
 
-    def stepwise(
+    def compute_stepwise(
         dtype: Any,
         x: Any,
         axis: Any = None,
@@ -108,7 +108,7 @@ def _make_integer_moment(name: str, power: int) -> Callable[..., Tensor]:
             out = _core.sqrt(out).astype(dtype)
         return _drop_reduced_axes(out, axis, keepdims)
 
-    return stepwise
+    return compute_stepwise
 
 
 MASKED_VERSIONS.update({np.mean: masked_mean, np.var: masked_var, np.std: masked_std})

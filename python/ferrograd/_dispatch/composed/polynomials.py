@@ -70,7 +70,7 @@ def polymul(a1: Any, a2: Any) -> Tensor:
 
 
 def _strip_leading_zeros(p: Tensor) -> Tensor:
-    """Without leading zeros; one zero stays of nothing else."""
+    """Removes leading zeros; of zeros only, one is kept."""
     found = np.flatnonzero(p.detach().numpy())
     return p[int(found[0]) :] if len(found) else p[:1]
 

@@ -1,4 +1,4 @@
-"""Compositions that reduce or count while passing over NaN.
+"""Composed reductions that ignore NaN, and `bincount`.
 
 Invariant: a NaN contributes nothing and gets no gradient.
 """
