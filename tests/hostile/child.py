@@ -26,8 +26,10 @@ from hostile.names import MADE, entries, ordinary, parameters
 
 #: Bytes that a process may map beyond what it has when it begins.
 ROOM = 3 << 30
-#: Functions that loop over the rows of an argument: NumPy's before they ask whose it is.
+#: Functions that loop over the rows of an argument (NumPy's do before they ask whose it is), or that
+#: take several microseconds for an element.
 WALKED = {
+    "airy",
     *("block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
     *("multi_dot", "piecewise", "select", "trim_zeros", "ParameterList", "pack_sequence"),
     *("pad_sequence", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"),
