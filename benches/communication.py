@@ -24,7 +24,7 @@ from ferrograd import distributed, nn
 WIDTH, LAYERS, BATCH, ROUNDS = 2000, 5, 256, 15
 
 
-def timed(run) -> tuple[float, float]:
+def time_call(run) -> tuple[float, float]:
     """Seconds of the slowest rank in a run that all begin together, and this rank's processor."""
     distributed.barrier()
     begin, before = time.perf_counter(), time.process_time()
@@ -33,28 +33,28 @@ def timed(run) -> tuple[float, float]:
     return distributed.allreduce(fg.tensor(own), "max").item(), processor
 
 
-def wired(everyone, bandwidth: float):
+def make_slow_communicator(everyone, bandwidth: float):
     """A communicator whose non-blocking sums only take time, at so many bytes per second."""
     from mpi4py import MPI
 
-    class Wire(MPI.Intracomm):
+    class SlowCommunicator(MPI.Intracomm):
         free = 0.0
 
         def Iallreduce(self, sendbuf, recvbuf, op=MPI.SUM):  # noqa: N802
             size = self.Get_size()
             seconds = 2 * (size - 1) / size * recvbuf.nbytes / bandwidth
-            Wire.free = max(Wire.free, time.perf_counter()) + seconds
+            SlowCommunicator.free = max(SlowCommunicator.free, time.perf_counter()) + seconds
             request = MPI.Grequest.Start(lambda status: None, lambda: None, lambda done: None)
-            wait = Wire.free - time.perf_counter()
+            wait = SlowCommunicator.free - time.perf_counter()
             threading.Timer(wait, request.Complete).start()
             return request
 
-    return Wire(everyone)
+    return SlowCommunicator(everyone)
 
 
-def on_a_wire(model, x, everyone, bandwidth: float) -> tuple[float, float, float]:
+def measure_overlap(model, x, everyone, bandwidth: float) -> tuple[float, float, float]:
     """Seconds of a backward pass, of its sums, and the share of these that is hidden."""
-    parallel = distributed.DataParallel(model, comm=wired(everyone, bandwidth))
+    parallel = distributed.DataParallel(model, comm=make_slow_communicator(everyone, bandwidth))
     size = everyone.Get_size()
     sums = 2 * (size - 1) / size * sum(p.nbytes for p in model.parameters()) / bandwidth
 
@@ -62,12 +62,14 @@ def on_a_wire(model, x, everyone, bandwidth: float) -> tuple[float, float, float
         model.zero_grad()
         parallel(x).sum().backward()
 
-    def alone() -> None:
+    def run_without_sums() -> None:
         model.zero_grad()
         with parallel.no_sync():
             parallel(x).sum().backward()
 
-    times = np.array([[timed(alone)[0], timed(step)[0]] for _ in range(ROUNDS)])[2:]
+    times = np.array([[time_call(run_without_sums)[0], time_call(step)[0]] for _ in range(ROUNDS)])[
+        2:
+    ]
     hidden = np.median((times[:, 0] + sums - times[:, 1]) / sums)
     return float(np.median(times[:, 0])), sums, float(hidden)
 
@@ -91,7 +93,7 @@ def compare(step, x) -> None:
         other.zero_grad()
         parallel(theirs).sum().backward()
 
-    pairs = np.array([[timed(step), timed(their_step)] for _ in range(ROUNDS)])[2:]
+    pairs = np.array([[time_call(step), time_call(their_step)] for _ in range(ROUNDS)])[2:]
     clock, processor = np.median(pairs[:, 0] / pairs[:, 1], axis=0)
     if rank == 0:
         print(f"ranks: {size}; a step over PyTorch's: {clock:.2f}, processor: {processor:.2f}")
@@ -111,7 +113,7 @@ def main() -> None:
         model.zero_grad()
         parallel(x).sum().backward()
 
-    def alone() -> None:
+    def run_without_sums() -> None:
         model.zero_grad()
         with parallel.no_sync():
             parallel(x).sum().backward()
@@ -128,12 +130,12 @@ def main() -> None:
     step()
     handed = parallel.bytes_sent - before
     kinds = {
-        "alone": alone,
+        "alone": run_without_sums,
         "sums": lambda: everyone.Allreduce(MPI.IN_PLACE, flat),
         "both": step,
         "latency": lambda: everyone.Allreduce(MPI.IN_PLACE, one),
     }
-    times = np.array([[timed(run) for run in kinds.values()] for _ in range(ROUNDS)])
+    times = np.array([[time_call(run) for run in kinds.values()] for _ in range(ROUNDS)])
     backward, sums, both, latency = np.median(times[..., 0], axis=0)
     hidden = np.median((times[:, 0, 0] + times[:, 1, 0] - times[:, 2, 0]) / times[:, 1, 0])
     if rank == 0:
@@ -147,7 +149,7 @@ def main() -> None:
         print(f"processor time, alone, sums and both: {processor}")
         print(f"latency: {1e6 * latency:.0f} us, bandwidth: {share * 4e-9 * count / sums:.2f} GB/s")
     for bandwidth in (2e9, 1e9, 5e8) if size > 1 else ():
-        backward, sums, hidden = on_a_wire(model, x, everyone, bandwidth)
+        backward, sums, hidden = measure_overlap(model, x, everyone, bandwidth)
         if rank == 0:
             print(
                 f"no processor, {bandwidth / 1e9} GB/s: backward {1e3 * backward:.0f} ms,"

@@ -18,9 +18,9 @@ import run
 from run import harness
 
 
-def work(only: str, quick: bool) -> None:
+def run_worker(only: str, quick: bool) -> None:
     """Times one round of a case for each line of the input that names it; says what failed."""
-    cases = {case.name: case for case in run.chosen(only)}
+    cases = {case.name: case for case in run.select_cases(only)}
     answer = sys.stdout
     sys.stdout = sys.stderr
     clock, current = None, None
@@ -85,7 +85,7 @@ def collect(options: argparse.Namespace, rounds: int) -> dict[str, Times | str]:
     found: dict[str, Times | str] = {}
     for pair in range(options.pairs):
         builds = (Build(options.builds[0], options), Build(options.builds[1], options))
-        for case in run.chosen(options.only):
+        for case in run.select_cases(options.only):
             before = found.setdefault(case.name, [])
             times = compare(case.name, builds, -(-rounds // options.pairs))
             found[case.name] = times if isinstance(times, str) else [*before, *times]
@@ -97,20 +97,20 @@ def collect(options: argparse.Namespace, rounds: int) -> dict[str, Times | str]:
 
 def main() -> None:
     """Reads the options, measures, prints."""
-    parser = run.parser_of("time two builds of ferrograd beside each other")
+    parser = run.make_parser("time two builds of ferrograd beside each other")
     parser.add_argument("builds", nargs="*", help="interpreters: the old build's, the new build's")
     parser.add_argument("--pairs", type=int, default=5, help="pairs of processes (default: 5)")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        work(options.only or "", options.quick)
+        run_worker(options.only or "", options.quick)
         return
     if len(options.builds) != 2:
         parser.error("give two interpreters: the old build's and the new build's")
-    found = collect(options, run.rounds_of(options))
+    found = collect(options, run.get_rounds(options))
     print("| case | threads | old, min | new, min | old ÷ new |\n|---|---|---|---|---|")
     slower = []
-    for case in run.chosen(options.only):
+    for case in run.select_cases(options.only):
         times = found[case.name]
         if isinstance(times, str):
             print(f"| {case.name} | {case.threads} | {times} | | |", flush=True)

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-WAYS = ("eager", "compile", "jax")
-TORCH = ("torch", "torch.compile")
+MODES = ("eager", "compile", "jax")
+TORCH_MODES = ("torch", "torch.compile")
 POINT = np.linspace(-0.4, 1.1, 10)
 
 
@@ -25,19 +25,19 @@ def rosenbrock(lib: Any, x: Any) -> Any:
     return lib.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
-def integral(lib: Any, x: Any) -> Any:
+def integrate(lib: Any, x: Any) -> Any:
     for _ in range(200):
         x = x + 0.01 * (lib.sin(x) - 0.1 * x * x)
     return lib.sum(x * x)
 
 
-WORKS = {"rosenbrock(10)": rosenbrock, "200 steps": integral}
+PROGRAMS = {"rosenbrock(10)": rosenbrock, "200 steps": integrate}
 
 
-def function(way: str, work: Callable[[Any, Any], Any]) -> Callable[[], Any]:
+def make_function(way: str, work: Callable[[Any, Any], Any]) -> Callable[[], Any]:
     """Value and gradient at the point, with arrays in and out."""
-    if way in TORCH:
-        return torch_function(way, work)
+    if way in TORCH_MODES:
+        return make_torch_function(way, work)
     if way == "jax":
         import jax
 
@@ -51,7 +51,7 @@ def function(way: str, work: Callable[[Any, Any], Any]) -> Callable[[], Any]:
     return lambda: made(POINT)
 
 
-def torch_function(way: str, work: Callable[[Any, Any], Any]) -> Callable[[], Any]:
+def make_torch_function(way: str, work: Callable[[Any, Any], Any]) -> Callable[[], Any]:
     import torch
 
     inner: Any = lambda x: work(torch, x)  # noqa: E731
@@ -67,9 +67,9 @@ def torch_function(way: str, work: Callable[[Any, Any], Any]) -> Callable[[], An
     return both
 
 
-def calls(way: str, name: str) -> tuple[float, float]:
+def time_calls(way: str, name: str) -> tuple[float, float]:
     """Seconds of the first call and of a later one."""
-    run = function(way, WORKS[name])
+    run = make_function(way, PROGRAMS[name])
     begin = time.perf_counter()
     run()
     first = time.perf_counter() - begin
@@ -82,20 +82,23 @@ def calls(way: str, name: str) -> tuple[float, float]:
     return first, (time.perf_counter() - begin) / count
 
 
-def asked(*words: str) -> list[float]:
+def measure_in_subprocess(*words: str) -> list[float]:
     """The figures that a process of its own prints."""
     command = [sys.executable, str(Path(__file__).resolve()), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()]
 
 
-def table(rounds: int, ways: tuple[str, ...]) -> str:
+def format_table(rounds: int, ways: tuple[str, ...]) -> str:
     lines = ["| work | way | first call, ms | later call, µs |", "|---|---|---|---|"]
-    for name in WORKS:
+    for name in PROGRAMS:
         best = {way: [float("inf")] * 2 for way in ways}
         for _ in range(rounds):
             for way in ways:
-                best[way] = [min(*both) for both in zip(best[way], asked(way, name), strict=True)]
+                best[way] = [
+                    min(*both)
+                    for both in zip(best[way], measure_in_subprocess(way, name), strict=True)
+                ]
         for way, (first, later) in best.items():
             lines.append(f"| {name} | {way} | {first * 1e3:.2f} | {later * 1e6:.1f} |")
     return "\n".join(lines)
@@ -108,9 +111,9 @@ def main() -> None:
     parser.add_argument("--torch", action="store_true", help="with PyTorch, compiled too: minutes")
     given = parser.parse_args()
     if given.what:
-        print(*calls(*given.what))
+        print(*time_calls(*given.what))
     else:
-        print(table(given.rounds, WAYS + TORCH if given.torch else WAYS))
+        print(format_table(given.rounds, MODES + TORCH_MODES if given.torch else MODES))
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ PROGRAM = (
 )
 
 
-def import_seconds(library: str) -> float:
+def measure_import_seconds(library: str) -> float:
     """Seconds that importing the library takes when NumPy is there already."""
     command = [sys.executable, "-c", PROGRAM.format(library)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
-def installed_bytes(library: str) -> int:
+def get_installed_bytes(library: str) -> int:
     """Bytes of the library's own folder."""
     spec = importlib.util.find_spec(library)
     assert spec is not None
@@ -29,14 +29,14 @@ def installed_bytes(library: str) -> int:
     return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file() and p.suffix != ".pyc")
 
 
-def table(libraries: list[str], rounds: int) -> str:
+def format_table(libraries: list[str], rounds: int) -> str:
     """One line per library."""
     best = dict.fromkeys(libraries, float("inf"))
     for _ in range(rounds):
         for library in libraries:
-            best[library] = min(best[library], import_seconds(library))
+            best[library] = min(best[library], measure_import_seconds(library))
     lines = ["| library | import on top of NumPy | installed |", "|---|---|---|"]
     for library in libraries:
-        megabytes = installed_bytes(library) / 1e6
+        megabytes = get_installed_bytes(library) / 1e6
         lines.append(f"| {library} | {best[library] * 1e3:,.1f} ms | {megabytes:,.1f} MB |")
     return "\n".join(lines)

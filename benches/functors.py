@@ -23,7 +23,7 @@ SECONDS = 0.004
 
 
 @dataclass(frozen=True)
-class Pair:
+class Comparison:
     """A call, what it wraps, and the limit on their ratio or (in ns) on their difference."""
 
     name: str
@@ -33,7 +33,7 @@ class Pair:
     nanoseconds: float | None = None
 
 
-def clock(call: Callable[[], object]) -> Callable[[], float]:
+def make_clock(call: Callable[[], object]) -> Callable[[], float]:
     """Seconds per call, over enough calls to fill the target time."""
     timer = timeit.Timer(call)
     once = timer.timeit(20) / 20
@@ -41,9 +41,9 @@ def clock(call: Callable[[], object]) -> Callable[[], float]:
     return lambda: timer.timeit(number) / number
 
 
-def figures(pair: Pair) -> tuple[float, float, float]:
+def measure(pair: Comparison) -> tuple[float, float, float]:
     """Median time of the wrapped operation, median ratio, median difference in ns."""
-    sides = clock(pair.call), clock(pair.wrapped)
+    sides = make_clock(pair.call), make_clock(pair.wrapped)
     rounds = []
     for i in range(ROUNDS):
         gc.collect()
@@ -57,7 +57,7 @@ def figures(pair: Pair) -> tuple[float, float, float]:
     )
 
 
-def of_functors(size: int) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
+def make_functor_calls(size: int) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
     """Each functor beside the operation it wraps, on about so many elements."""
     side = max(1, round(size**0.5))
 
@@ -90,7 +90,7 @@ class Square(fg.Function):
         return 2.0 * g * x
 
 
-class Wrapped(fg.nn.Module):
+class WrappedSquare(fg.nn.Module):
     """The same through `wrap_forward`."""
 
     def forward(self, x):
@@ -106,19 +106,19 @@ class Wrapped(fg.nn.Module):
         return [2.0 * op.grad_outputs[0] * op.inputs[0]]
 
 
-def pairs() -> list[Pair]:
+def make_comparisons() -> list[Comparison]:
     """Everything to time."""
     found = [
-        Pair(f"functors.{name}, 1 element", *both, nanoseconds=400)
-        for name, both in of_functors(1).items()
+        Comparison(f"functors.{name}, 1 element", *both, nanoseconds=400)
+        for name, both in make_functor_calls(1).items()
     ]
     found += [
-        Pair(f"functors.{name}, 100 000 elements", *both, ratio=1.05)
-        for name, both in of_functors(100_000).items()
+        Comparison(f"functors.{name}, 100 000 elements", *both, ratio=1.05)
+        for name, both in make_functor_calls(100_000).items()
     ]
-    x, module = fg.tensor([1.5], requires_grad=True), Wrapped()
+    x, module = fg.tensor([1.5], requires_grad=True), WrappedSquare()
     found.append(
-        Pair(
+        Comparison(
             "wrap_forward and backward, beside a Function",
             lambda: module(x).backward(),
             lambda: Square.apply(x).backward(),
@@ -132,8 +132,8 @@ def main() -> None:
     """Measures and compares with the limits."""
     fg.set_num_threads(1)
     broken = 0
-    for pair in pairs():
-        wrapped, ratio, difference = figures(pair)
+    for pair in make_comparisons():
+        wrapped, ratio, difference = measure(pair)
         limit = f"<= {pair.ratio}" if pair.ratio else f"<= {pair.nanoseconds:.0f} ns more"
         fails = ratio > pair.ratio if pair.ratio else difference > (pair.nanoseconds or 0)
         broken += fails

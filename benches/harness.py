@@ -69,7 +69,7 @@ class Clock:
         self.per = case.per * case.unroll
         text = "\n".join([case.statement] * case.unroll)
         self.timer = timeit.Timer(text, timer=CLOCK["timer"], globals=names)
-        self.set_threads = set_threads_of(library)
+        self.set_threads = get_thread_setter(library)
         self.threads = case.threads
         self.set_threads(self.threads)
         self.timer.timeit(1)  # caches, pools and lazy imports
@@ -86,7 +86,7 @@ class Clock:
         return self.timer.timeit(self.number) / (self.number * self.per)
 
 
-def set_threads_of(library: str) -> Callable[[int], None]:
+def get_thread_setter(library: str) -> Callable[[int], None]:
     """How a library limits its threads; a no-op where it cannot."""
     if library == OURS:
         import ferrograd
@@ -99,7 +99,7 @@ def set_threads_of(library: str) -> Callable[[int], None]:
     return lambda _: None
 
 
-def clocks_of(case: Case, libraries: Iterable[str], quick: bool) -> dict[str, Clock]:
+def make_clocks(case: Case, libraries: Iterable[str], quick: bool) -> dict[str, Clock]:
     """A clock for every library that has something to time."""
     clocks = {}
     for library in (OURS, *(p for p in case.peers if p in set(libraries))):
@@ -111,12 +111,12 @@ def clocks_of(case: Case, libraries: Iterable[str], quick: bool) -> dict[str, Cl
 
 def measure(case: Case, libraries: Iterable[str], rounds: int, quick: bool) -> Result:
     """Times a case; a parallel one only in rounds in which two cores were really there."""
-    clocks = clocks_of(case, libraries, quick)
+    clocks = make_clocks(case, libraries, quick)
     result = Result(case, {library: [] for library in clocks})
     while len(result.times[OURS]) < rounds and result.discarded < 4 * rounds:
-        quiet = not case.parallel or spinners.two_cores()
+        quiet = not case.parallel or spinners.has_two_cores()
         times = {library: clock.seconds() for library, clock in clocks.items()}
-        if quiet and (not case.parallel or spinners.two_cores()):
+        if quiet and (not case.parallel or spinners.has_two_cores()):
             for library, seconds in times.items():
                 result.times[library].append(seconds)
         else:
@@ -127,7 +127,7 @@ def measure(case: Case, libraries: Iterable[str], rounds: int, quick: bool) -> R
 SCALE = {"ns": 1e9, "µs": 1e6, "ms": 1e3}
 
 
-def heading(peers: Iterable[str]) -> str:
+def format_heading(peers: Iterable[str]) -> str:
     """The first two lines of the table."""
     columns = ["case", "threads", "ferrograd"]
     for peer in peers:
@@ -135,26 +135,26 @@ def heading(peers: Iterable[str]) -> str:
     return f"| {' | '.join([*columns, 'goal'])} |\n|{'---|' * (len(columns) + 1)}"
 
 
-def line(result: Result, peers: Iterable[str]) -> str:
+def format_line(result: Result, peers: Iterable[str]) -> str:
     """One line of the table: minima, and medians of the ratios."""
     case = result.case
     if not result.times[OURS]:
         return f"| {case.name} | {case.threads} | no quiet round of {result.discarded} |"
 
-    def cell(library: str) -> str:
+    def format_cell(library: str) -> str:
         return f"{min(result.times[library]) * SCALE[case.unit]:,.4g} {case.unit}"
 
-    cells = [case.name, str(case.threads), cell(OURS)]
+    cells = [case.name, str(case.threads), format_cell(OURS)]
     for peer in peers:
         if peer in result.times:
-            cells += [cell(peer), f"**{statistics.median(result.ratios(peer)):.2f}**"]
+            cells += [format_cell(peer), f"**{statistics.median(result.ratios(peer)):.2f}**"]
         else:
             cells += ["", ""]
     goal = "" if case.goal is None else f"≥ {case.goal:g}"
     return f"| {' | '.join([*cells, goal])} |"
 
 
-def summary(results: Sequence[Result], peers: Iterable[str]) -> str:
+def format_summary(results: Sequence[Result], peers: Iterable[str]) -> str:
     """For each peer the geometric mean of the ratios, and the cases in which ours is the slower."""
     lines = []
     for peer in peers:
@@ -172,7 +172,7 @@ def summary(results: Sequence[Result], peers: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
-def as_json(result: Result) -> dict[str, Any]:
+def to_json(result: Result) -> dict[str, Any]:
     """Everything measured, for a file."""
     return {
         "case": result.case.name,

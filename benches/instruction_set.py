@@ -17,27 +17,27 @@ AVX2 = {
     "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",  # JAX
 }
 #: What NumPy's names of instructions beyond AVX2 begin with.
-BEYOND = ("AVX512", "X86_V4")
+BEYOND_AVX2 = ("AVX512", "X86_V4")
 LEVELS = ("avx2",)
 
 
-def numpy_features() -> list[str]:
+def get_numpy_features() -> list[str]:
     """The instruction sets beyond AVX2 that NumPy has loops for."""
     from numpy._core._multiarray_umath import __cpu_dispatch__
 
-    return [name for name in __cpu_dispatch__ if name.startswith(BEYOND)]
+    return [name for name in __cpu_dispatch__ if name.startswith(BEYOND_AVX2)]
 
 
-def limit(level: str | None) -> None:
+def limit_instruction_set(level: str | None) -> None:
     """Starts this program again with every library limited to a level, if it is not yet."""
     if level is None or os.environ.get("BENCH_ISA") == level:
         return
-    numpy = {"NPY_DISABLE_CPU_FEATURES": " ".join(numpy_features())}
+    numpy = {"NPY_DISABLE_CPU_FEATURES": " ".join(get_numpy_features())}
     env = {**os.environ, **AVX2, **numpy, "BENCH_ISA": level}
     os.execve(sys.executable, [sys.executable, *sys.argv], env)
 
 
-def in_use(peers: list[str]) -> dict[str, str]:
+def get_used_levels(peers: list[str]) -> dict[str, str]:
     """The level that each library says it runs at, of those that say it."""
     from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 

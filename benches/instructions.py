@@ -1,7 +1,7 @@
 """Instruction counts of small operations by callgrind, compared with a committed baseline.
 
 Counts do not depend on the load of the machine. `python benches/instructions.py` prints a table;
-`--write` makes its numbers the baseline; `--check` fails if a path takes `ALLOWED` times its
+`--write` makes its numbers the baseline; `--check` fails if a path takes `MAX_RATIO` times its
 baseline, and is skipped with a message without valgrind or x86-64. Counts differ between builds:
 compare release builds.
 """
@@ -42,15 +42,15 @@ PATHS = {
     "Adam, 16 x 16": ("adam.step()", 1),
     "value and gradient of Rosenbrock, 10": ("rosenbrock(x)", 1),
 }
-NOTHING = "nothing"
+EMPTY = "nothing"
 #: Other versions of Python and of the compiler differ by less than this.
-ALLOWED = 1.25
+MAX_RATIO = 1.25
 ROUNDS = 200
 #: Callgrind's client requests.
 ZERO, DUMP, BEGIN = 1, 3, 4
 
 
-def setting() -> dict[str, object]:
+def make_namespace() -> dict[str, object]:
     """The names that the statements use."""
     import numpy as np
 
@@ -104,7 +104,7 @@ def setting() -> dict[str, object]:
     }
 
 
-def client():
+def make_valgrind_client():
     """A function that makes client requests of valgrind: instructions that do nothing elsewhere."""
     code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     code.write(bytes.fromhex("4889f8 31d2 48c1c703 48c1c70d 48c1c73d 48c1c733 4887db 4889d0 c3"))
@@ -120,16 +120,16 @@ def client():
     return request
 
 
-def run() -> None:
+def run_paths() -> None:
     """Runs every path, with a dump of the counts behind each."""
     import gc
 
-    names, loops = setting(), {}
-    for name, (statement, _) in {NOTHING: ("pass", 1), **PATHS}.items():
+    names, loops = make_namespace(), {}
+    for name, (statement, _) in {EMPTY: ("pass", 1), **PATHS}.items():
         exec(f"def loop(n):\n for _ in range(n): {statement}", names)
         loops[name] = names["loop"]
     gc.disable()
-    request = client()
+    request = make_valgrind_client()
     request(BEGIN)
     for loop in loops.values():
         loop(20)
@@ -139,7 +139,7 @@ def run() -> None:
         request(DUMP, name.encode())
 
 
-def count() -> dict[str, int]:
+def count_instructions() -> dict[str, int]:
     """Instructions of each path."""
     with tempfile.TemporaryDirectory() as folder:
         tool = ["valgrind", "--tool=callgrind", "--instr-atstart=no"]
@@ -158,18 +158,18 @@ def count() -> dict[str, int]:
             total = re.search(r"^(?:totals|summary): (\d+)", text, re.MULTILINE)
             if name and total:
                 found[name[1]] = int(total[1]) / ROUNDS
-    nothing = found.pop(NOTHING)
+    nothing = found.pop(EMPTY)
     return {name: round((found[name] - nothing) / PATHS[name][1]) for name in PATHS}
 
 
 def main() -> None:
     if "--run" in sys.argv:
-        return run()
+        return run_paths()
     able = platform.machine() == "x86_64" and shutil.which("valgrind") is not None
     if "--check" in sys.argv and not able:
         print("no instructions were counted: this takes x86-64 and valgrind")
         return None
-    counts = count()
+    counts = count_instructions()
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     for name, instructions in counts.items():
         before = known.get(name)
@@ -177,9 +177,9 @@ def main() -> None:
         print(f"{name:40}{instructions:9}{ratio}")
     if "--write" in sys.argv:
         BASELINE.write_text(json.dumps(counts, indent=1) + "\n")
-    slower = [name for name, n in counts.items() if name in known and n > ALLOWED * known[name]]
+    slower = [name for name, n in counts.items() if name in known and n > MAX_RATIO * known[name]]
     if "--check" in sys.argv and slower:
-        sys.exit(f"more than {ALLOWED} times the instructions of {BASELINE.name}: {slower}")
+        sys.exit(f"more than {MAX_RATIO} times the instructions of {BASELINE.name}: {slower}")
     return None
 
 

@@ -25,10 +25,10 @@ SCHEDULES = {
 }
 SECONDS = 0.03
 GRAPHS = {case.name: case.setup for case in branches.CASES if case.threads == 1}
-GRAPHS |= branches.PIECES
+GRAPHS |= branches.SMALL_GRAPHS
 
 
-def serve() -> None:
+def run_server() -> None:
     """Times the graphs whose names arrive, one per line."""
     timers: dict[str, timeit.Timer] = {}
     for line in sys.stdin:
@@ -41,7 +41,7 @@ def serve() -> None:
         print(json.dumps(timers[name].timeit(count) / count), flush=True)
 
 
-def start(setting: dict[str, str]) -> Any:
+def start_server(setting: dict[str, str]) -> Any:
     """A process that serves under one schedule."""
     return subprocess.Popen(
         [sys.executable, str(Path(__file__).resolve()), "--serve"],
@@ -52,7 +52,7 @@ def start(setting: dict[str, str]) -> Any:
     )
 
 
-def ask(process: Any, name: str) -> float:
+def measure_remotely(process: Any, name: str) -> float:
     """Seconds of one pass over a graph."""
     process.stdin.write(f"{name}\n")
     process.stdin.flush()
@@ -63,7 +63,7 @@ def main() -> None:
     """Reads the options, measures, prints."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
     words = sys.argv[2].split(",") if len(sys.argv) > 2 else [""]
-    processes = {schedule: start(setting) for schedule, setting in SCHEDULES.items()}
+    processes = {schedule: start_server(setting) for schedule, setting in SCHEDULES.items()}
     print(f"{THREADS} threads; minima, and medians of one thread's time over the schedule's\n")
     print("| graph | one thread | inside operations | side by side |\n|---|---|---|---|")
     for name in (n for n in GRAPHS if any(word in n for word in words)):
@@ -71,8 +71,10 @@ def main() -> None:
         tries = 0
         while len(times["one thread"]) < rounds and tries < 4 * rounds:
             tries += 1
-            measured = {schedule: ask(process, name) for schedule, process in processes.items()}
-            if spinners.two_cores():
+            measured = {
+                schedule: measure_remotely(process, name) for schedule, process in processes.items()
+            }
+            if spinners.has_two_cores():
                 for schedule, seconds in measured.items():
                     times[schedule].append(seconds)
         cells = [f"{name.removeprefix('backward: ')}"]
@@ -88,4 +90,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    serve() if "--serve" in sys.argv else main()
+    run_server() if "--serve" in sys.argv else main()

@@ -28,12 +28,12 @@ from cases import ALL
 PEERS = ("numpy", "scipy", "torch", "jax", "autograd", "mygrad", "casadi")
 
 
-def available(wanted: list[str]) -> list[str]:
+def find_available(wanted: list[str]) -> list[str]:
     """The peers that can be imported here."""
     return [p for p in wanted if importlib.util.find_spec(p) is not None]
 
 
-def chosen(only: str | None, leading: bool = False) -> list[harness.Case]:
+def select_cases(only: str | None, leading: bool = False) -> list[harness.Case]:
     """The cases whose file or name contains one of the words; of the headline only if asked."""
     words = only.split(",") if only else [""]
     return [
@@ -45,7 +45,7 @@ def chosen(only: str | None, leading: bool = False) -> list[harness.Case]:
     ]
 
 
-def parser_of(description: str) -> argparse.ArgumentParser:
+def make_parser(description: str) -> argparse.ArgumentParser:
     """The options that choose cases and rounds."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--only", help="words, separated by commas: part of a case or file name")
@@ -54,26 +54,26 @@ def parser_of(description: str) -> argparse.ArgumentParser:
     return parser
 
 
-def rounds_of(options: argparse.Namespace) -> int:
+def get_rounds(options: argparse.Namespace) -> int:
     """How often each case is timed."""
     return options.rounds or (5 if options.quick else 15)
 
 
-def environment(peers: list[str]) -> dict[str, str]:
+def describe_environment(peers: list[str]) -> dict[str, str]:
     """What the figures depend on."""
     from importlib.metadata import version
 
     versions = {name: version(name) for name in dict.fromkeys(("ferrograd", "numpy", *peers))}
     return {
-        "cpu": cpu_name(),
+        "cpu": get_cpu_name(),
         "cores": str(os.cpu_count()),
         "python": platform.python_version(),
         **versions,
-        **instruction_set.in_use(peers),
+        **instruction_set.get_used_levels(peers),
     }
 
 
-def cpu_name() -> str:
+def get_cpu_name() -> str:
     """The processor's model, where the system tells it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
@@ -83,40 +83,40 @@ def cpu_name() -> str:
 
 def main() -> None:
     """Reads the options, measures, prints."""
-    parser = parser_of("time ferrograd beside other libraries")
+    parser = make_parser("time ferrograd beside other libraries")
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--json", type=Path, help="also write everything measured to this file")
     parser.add_argument("--cpu", action="store_true", help="processor time, one thread only")
     parser.add_argument("--headline", action="store_true", help="the rows of headline.py only")
     parser.add_argument("--isa", choices=instruction_set.LEVELS, help="limit every library to it")
     options = parser.parse_args()
-    instruction_set.limit(options.isa)
-    cases = chosen(options.only, options.headline)
+    instruction_set.limit_instruction_set(options.isa)
+    cases = select_cases(options.only, options.headline)
     if options.cpu:
         harness.use_processor_time()
         cases = [case for case in cases if case.threads == 1]
     if not cases:
         sys.exit(f"no case matches {options.only!r}; the files are {', '.join(ALL)}")
-    peers = available(options.peers.split(","))
-    rounds = rounds_of(options)
+    peers = find_available(options.peers.split(","))
+    rounds = get_rounds(options)
 
-    facts = environment(peers)
+    facts = describe_environment(peers)
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
     print(f"best time of {rounds} interleaved rounds; ratio: median over the rounds\n")
     columns = [p for p in peers if any(p in case.peers for case in cases)]
-    print(harness.heading(columns))
+    print(harness.format_heading(columns))
     results = []
     for case in cases:
         results.append(harness.measure(case, peers, rounds, options.quick))
-        print(harness.line(results[-1], columns), flush=True)
+        print(harness.format_line(results[-1], columns), flush=True)
     if len(results) > 1:
-        print(f"\n{harness.summary(results, columns)}")
+        print(f"\n{harness.format_summary(results, columns)}")
     if options.only and any(case in ALL["buffers"] for case in cases):
-        print(f"\n{buffer_growth.table([])}")
+        print(f"\n{buffer_growth.format_table([])}")
     if not options.only and not options.headline:
-        print(f"\n{footprint.table(['ferrograd', *peers], 2 if options.quick else 5)}")
+        print(f"\n{footprint.format_table(['ferrograd', *peers], 2 if options.quick else 5)}")
     if options.json:
-        report = {"environment": facts, "results": [harness.as_json(r) for r in results]}
+        report = {"environment": facts, "results": [harness.to_json(r) for r in results]}
         options.json.write_text(json.dumps(report, indent=1))
 
 

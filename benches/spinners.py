@@ -11,10 +11,10 @@ import time
 from multiprocessing.connection import Connection
 
 SPIN_SECONDS = 0.02
-ENOUGH = 1.8
+MIN_CORES = 1.8
 
 _children: list[tuple[multiprocessing.Process, Connection]] = []
-_alone = 0.0
+_single_count = 0.0
 
 
 def _spin() -> int:
@@ -24,46 +24,46 @@ def _spin() -> int:
     return count
 
 
-def _serve(pipe: Connection) -> None:
+def _serve_requests(pipe: Connection) -> None:
     while pipe.recv():
         pipe.send(_spin())
 
 
-def _start() -> None:
+def _start_children() -> None:
     context = multiprocessing.get_context("spawn")
     for _ in range(2):
         ours, theirs = context.Pipe()
-        child = context.Process(target=_serve, args=(theirs,), daemon=True)
+        child = context.Process(target=_serve_requests, args=(theirs,), daemon=True)
         child.start()
         _children.append((child, ours))
-    atexit.register(_stop)
+    atexit.register(_stop_children)
 
 
-def _stop() -> None:
+def _stop_children() -> None:
     for child, pipe in _children:
         pipe.send(False)
         child.join(1)
     _children.clear()
 
 
-def _count(which: list[int]) -> int:
+def _count_together(which: list[int]) -> int:
     """The sum of what these children count at the same time."""
     for i in which:
         _children[i][1].send(True)
     return sum(_children[i][1].recv() for i in which)
 
 
-def cores() -> float:
+def measure_cores() -> float:
     """How many cores two spinners get, as multiples of the best that one has ever had alone."""
-    global _alone
+    global _single_count
     if not _children:
-        _start()
-        _count([0, 1])
-        _alone = max(_count([0]) for _ in range(5))
-    _alone = max(_alone, _count([0]))
-    return _count([0, 1]) / _alone
+        _start_children()
+        _count_together([0, 1])
+        _single_count = max(_count_together([0]) for _ in range(5))
+    _single_count = max(_single_count, _count_together([0]))
+    return _count_together([0, 1]) / _single_count
 
 
-def two_cores() -> bool:
+def has_two_cores() -> bool:
     """Whether two independent spinners get at least 1.8 cores between them."""
-    return cores() >= ENOUGH
+    return measure_cores() >= MIN_CORES

@@ -1,6 +1,6 @@
 """Kernels that work on blocks: products, softmax, normalisation, convolution, factorisations.
 
-Forward cases run without recording; `backward` cases time forward and backward together.
+Forward cases run without recording; "backward" cases time forward and backward together.
 """
 
 from collections.abc import Callable
@@ -11,40 +11,40 @@ import numpy as np
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 LAYOUTS = {"a @ b": "a @ b", "aᵀ @ b": "a.T @ b", "a @ bᵀ": "a @ b.T"}
 GOALS = {1: 0.97, 2: 0.8}
 
 
-def functional(library: str) -> Any:
+def get_functional(library: str) -> Any:
     """The module with the functions of networks."""
-    return module(library).nn.functional
+    return import_library(library).nn.functional
 
 
-def operands(shapes: dict[str, tuple[int, ...]], dtype: str, grad: bool = False) -> Any:
+def make_setup(shapes: dict[str, tuple[int, ...]], dtype: str, grad: bool = False) -> Any:
     """A setup that names random tensors, the library and its functions."""
 
     def setup(library: str) -> dict[str, Any]:
         rng = np.random.default_rng(0)
         names = {
-            name: tensor(library, rng.normal(size=shape), grad=grad, dtype=dtype)
+            name: make_tensor(library, rng.normal(size=shape), grad=grad, dtype=dtype)
             for name, shape in shapes.items()
         }
         axis = {"axis": -1} if library == "ferrograd" else {"dim": -1}
-        return {**names, "lib": module(library), "F": functional(library), "axis": axis}
+        return {**names, "lib": import_library(library), "F": get_functional(library), "axis": axis}
 
     return setup
 
 
-def products() -> list[Case]:
+def make_product_cases() -> list[Case]:
     """Square products in three layouts, both widths."""
     return [
         Case(
             f"{text}, {n}³, {dtype}",
             statement,
-            operands({"a": (n, n), "b": (n, n)}, dtype),
+            make_setup({"a": (n, n), "b": (n, n)}, dtype),
             threads=threads,
             unit="µs",
             goal=GOALS[threads],
@@ -55,7 +55,7 @@ def products() -> list[Case]:
     ]
 
 
-def batches() -> list[Case]:
+def make_batch_cases() -> list[Case]:
     """Batched products: many small ones, and one matrix for the whole batch."""
     shapes = {
         "64 × 32³": ((64, 32, 32), (64, 32, 32)),
@@ -66,7 +66,7 @@ def batches() -> list[Case]:
         Case(
             f"batch {name}, float32",
             "a @ b",
-            operands({"a": a, "b": b}, "float32"),
+            make_setup({"a": a, "b": b}, "float32"),
             threads=threads,
             unit="µs",
             goal=GOALS[threads],
@@ -75,47 +75,51 @@ def batches() -> list[Case]:
     ]
 
 
-def backward(statement: str) -> str:
+def add_backward(statement: str) -> str:
     """Forward and backward with a fixed incoming gradient."""
     return f"({statement}).backward(g)"
 
 
-def pair(
+def make_forward_backward_cases(
     name: str, statement: str, shapes: dict[str, tuple[int, ...]], out: tuple[int, ...], goal: float
 ) -> list[Case]:
     """Forward alone, and forward with backward."""
 
-    def recorded(library: str) -> dict[str, Any]:
+    def setup(library: str) -> dict[str, Any]:
         g = np.random.default_rng(1).normal(size=out)
-        names = operands(shapes, "float32", grad=True)(library)
-        return {**names, "g": tensor(library, g, dtype="float32")}
+        names = make_setup(shapes, "float32", grad=True)(library)
+        return {**names, "g": make_tensor(library, g, dtype="float32")}
 
     return [
-        Case(f"{name}: forward", statement, operands(shapes, "float32"), unit="µs", goal=goal),
-        Case(f"{name}: forward + backward", backward(statement), recorded, unit="µs", goal=goal),
+        Case(f"{name}: forward", statement, make_setup(shapes, "float32"), unit="µs", goal=goal),
+        Case(f"{name}: forward + backward", add_backward(statement), setup, unit="µs", goal=goal),
     ]
 
 
-def rows() -> list[Case]:
+def make_row_cases() -> list[Case]:
     """What is fused along rows, 512 × 1 000 in float32 (layer norms: 512 × 768)."""
     x, y = (512, 1000), (512, 768)
     affine = {"x": y, "w": y[1:], "b": y[1:]}
     return [
-        *pair("softmax", "lib.softmax(x, **axis)", {"x": x}, x, 0.8),
-        *pair("log_softmax", "lib.log_softmax(x, **axis)", {"x": x}, x, 0.8),
-        *pair("layer_norm", "F.layer_norm(x, (768,), w, b)", affine, y, 0.8),
-        *pair("rms_norm", "F.rms_norm(x, (768,), w)", {"x": y, "w": y[1:]}, y, 0.8),
-        *pair("gelu", "F.gelu(x)", {"x": x}, x, 0.5),
-        Case("cross_entropy: forward + backward", "run()", entropy, unit="µs", goal=0.8),
+        *make_forward_backward_cases("softmax", "lib.softmax(x, **axis)", {"x": x}, x, 0.8),
+        *make_forward_backward_cases("log_softmax", "lib.log_softmax(x, **axis)", {"x": x}, x, 0.8),
+        *make_forward_backward_cases("layer_norm", "F.layer_norm(x, (768,), w, b)", affine, y, 0.8),
+        *make_forward_backward_cases(
+            "rms_norm", "F.rms_norm(x, (768,), w)", {"x": y, "w": y[1:]}, y, 0.8
+        ),
+        *make_forward_backward_cases("gelu", "F.gelu(x)", {"x": x}, x, 0.5),
+        Case(
+            "cross_entropy: forward + backward", "run()", set_up_cross_entropy, unit="µs", goal=0.8
+        ),
     ]
 
 
-def entropy(library: str) -> dict[str, Any]:
+def set_up_cross_entropy(library: str) -> dict[str, Any]:
     """The mean loss of 512 rows of 1 000 classes and its gradient."""
     rng = np.random.default_rng(0)
-    x = tensor(library, rng.normal(size=(512, 1000)), grad=True, dtype="float32")
-    labels = tensor(library, rng.integers(0, 1000, 512), dtype="int64")
-    loss = functional(library).cross_entropy
+    x = make_tensor(library, rng.normal(size=(512, 1000)), grad=True, dtype="float32")
+    labels = make_tensor(library, rng.integers(0, 1000, 512), dtype="int64")
+    loss = get_functional(library).cross_entropy
     return {"run": lambda: loss(x, labels).backward()}
 
 
@@ -126,17 +130,17 @@ CONVOLUTIONS = {
 }
 
 
-def convolutions() -> list[Case]:
+def make_convolution_cases() -> list[Case]:
     """Forward and backward of a convolution by image and kernel."""
 
     def setup(image: tuple[int, ...], kernel: tuple[int, ...]) -> Callable[[str], dict[str, Any]]:
         def names(library: str) -> dict[str, Any]:
             rng = np.random.default_rng(0)
-            x = tensor(library, rng.normal(size=image), grad=True, dtype="float32")
-            w = tensor(library, rng.normal(size=kernel), grad=True, dtype="float32")
-            conv = functional(library).conv2d
+            x = make_tensor(library, rng.normal(size=image), grad=True, dtype="float32")
+            w = make_tensor(library, rng.normal(size=kernel), grad=True, dtype="float32")
+            conv = get_functional(library).conv2d
             g = rng.normal(size=(image[0], kernel[0], *image[2:]))
-            g = tensor(library, g, dtype="float32")
+            g = make_tensor(library, g, dtype="float32")
             return {"run": lambda: conv(x, w, padding=1).backward(g)}
 
         return names
@@ -154,16 +158,16 @@ def convolutions() -> list[Case]:
     ]
 
 
-def positive(library: str) -> dict[str, Any]:
+def set_up_factorisation(library: str) -> dict[str, Any]:
     """A positive definite matrix of 300 rows and a right side."""
     rng = np.random.default_rng(0)
     a = rng.normal(size=(300, 300))
     spd = a @ a.T + 300 * np.eye(300)
     return {
-        "a": tensor(library, a),
-        "spd": tensor(library, spd),
-        "b": tensor(library, rng.normal(size=(300, 10))),
-        "lib": module(library),
+        "a": make_tensor(library, a),
+        "spd": make_tensor(library, spd),
+        "b": make_tensor(library, rng.normal(size=(300, 10))),
+        "lib": import_library(library),
     }
 
 
@@ -178,12 +182,12 @@ FACTORISATIONS = {
 }
 
 CASES = [
-    *products(),
-    *batches(),
-    *rows(),
-    *convolutions(),
+    *make_product_cases(),
+    *make_batch_cases(),
+    *make_row_cases(),
+    *make_convolution_cases(),
     *(
-        Case(f"{name}, n = 300, float64", statement, positive, unit="µs")
+        Case(f"{name}, n = 300, float64", statement, set_up_factorisation, unit="µs")
         for name, statement in FACTORISATIONS.items()
     ),
 ]

@@ -21,7 +21,7 @@ def step(np: Any, u: Any) -> Any:
     return np.tanh(u) * 0.99 + 0.01
 
 
-def rows(np: Any, x: Any, steps: int) -> Any:
+def fill_rows(np: Any, x: Any, steps: int) -> Any:
     U = np.zeros((steps + 1, 10))
     U[0] = x
     for t in range(steps):
@@ -29,14 +29,14 @@ def rows(np: Any, x: Any, steps: int) -> Any:
     return U.sum()
 
 
-def list_of_rows(np: Any, x: Any, steps: int, axis: int = 0) -> Any:
+def stack_rows(np: Any, x: Any, steps: int, axis: int = 0) -> Any:
     us = [x]
     for _ in range(steps):
         us.append(step(np, us[-1]))
     return np.stack(us, axis=axis).sum()
 
 
-def columns(np: Any, x: Any, steps: int) -> Any:
+def fill_columns(np: Any, x: Any, steps: int) -> Any:
     U = np.zeros((10, steps + 1))
     U[:, 0] = x
     for t in range(steps):
@@ -44,17 +44,17 @@ def columns(np: Any, x: Any, steps: int) -> Any:
     return U.sum()
 
 
-def list_of_columns(np: Any, x: Any, steps: int) -> Any:
-    return list_of_rows(np, x, steps, axis=1)
+def stack_columns(np: Any, x: Any, steps: int) -> Any:
+    return stack_rows(np, x, steps, axis=1)
 
 
-def side(steps: int) -> int:
+def get_side_length(steps: int) -> int:
     """That of a square of nearly so many elements: 300 for 100 000 steps."""
     return round(300 * (steps / 100_000) ** 0.5)
 
 
-def elements(np: Any, x: Any, steps: int) -> Any:
-    n = side(steps)
+def fill_elements(np: Any, x: Any, steps: int) -> Any:
+    n = get_side_length(steps)
     A = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
@@ -62,8 +62,8 @@ def elements(np: Any, x: Any, steps: int) -> Any:
     return (A * A).sum()
 
 
-def list_of_elements(np: Any, x: Any, steps: int) -> Any:
-    n = side(steps)
+def stack_elements(np: Any, x: Any, steps: int) -> Any:
+    n = get_side_length(steps)
     found = []
     for i in range(n):
         for j in range(n):
@@ -72,14 +72,14 @@ def list_of_elements(np: Any, x: Any, steps: int) -> Any:
     return (A * A).sum()
 
 
-def cumulative(np: Any, x: Any, steps: int) -> Any:
+def fill_cumulative_sum(np: Any, x: Any, steps: int) -> Any:
     s = np.zeros(steps + 1)
     for k in range(1, steps + 1):
         s[k] = s[k - 1] + 1e-3 * x[k % 10]
     return (s * s).sum()
 
 
-def list_of_sums(np: Any, x: Any, steps: int) -> Any:
+def stack_cumulative_sum(np: Any, x: Any, steps: int) -> Any:
     s = [0.0 * x[0]]
     for k in range(1, steps + 1):
         s.append(s[-1] + 1e-3 * x[k % 10])
@@ -87,29 +87,29 @@ def list_of_sums(np: Any, x: Any, steps: int) -> Any:
     return (s * s).sum()
 
 
-def cheapest(np: Any, before: Any, x: Any) -> Any:
+def compute_step_costs(np: Any, before: Any, x: Any) -> Any:
     """The costs of a step of dynamic programming: to stay, or to come from the left."""
     stay, come = before, before + 0.1
     return x + -np.log(np.exp(-stay) + np.exp(-np.roll(come, 1))) * 0.9
 
 
-def dynamic(np: Any, x: Any, steps: int) -> Any:
+def fill_dynamic_program(np: Any, x: Any, steps: int) -> Any:
     D = np.zeros((steps + 1, 10))
     D[0] = x
     for i in range(1, steps + 1):
-        D[i, :] = cheapest(np, D[i - 1, :], x)
+        D[i, :] = compute_step_costs(np, D[i - 1, :], x)
     return D[-1].min() + D.mean()
 
 
-def list_of_costs(np: Any, x: Any, steps: int) -> Any:
+def stack_dynamic_program(np: Any, x: Any, steps: int) -> Any:
     found = [x]
     for _ in range(steps):
-        found.append(cheapest(np, found[-1], x))
+        found.append(compute_step_costs(np, found[-1], x))
     D = np.stack(found)
     return D[-1].min() + D.mean()
 
 
-def seen(np: Any, x: Any, steps: int) -> Any:
+def read_through_view(np: Any, x: Any, steps: int) -> Any:
     U = np.zeros((steps + 1, 10))
     U[0] = x
     first, total = U[:, 0], 0.0
@@ -119,7 +119,7 @@ def seen(np: Any, x: Any, steps: int) -> Any:
     return total
 
 
-def list_of_seen(np: Any, x: Any, steps: int) -> Any:
+def read_from_list(np: Any, x: Any, steps: int) -> Any:
     us, total = [x], 0.0
     for _ in range(steps):
         us.append(step(np, us[-1]))
@@ -127,7 +127,7 @@ def list_of_seen(np: Any, x: Any, steps: int) -> Any:
     return total
 
 
-def chosen(np: Any, x: Any, steps: int) -> Any:
+def fill_by_index_array(np: Any, x: Any, steps: int) -> Any:
     s = np.zeros(steps + 2)
     s[:2] = x[:2]
     for k in range(steps):
@@ -135,7 +135,7 @@ def chosen(np: Any, x: Any, steps: int) -> Any:
     return (s * s).sum()
 
 
-def list_of_chosen(np: Any, x: Any, steps: int) -> Any:
+def stack_by_index_array(np: Any, x: Any, steps: int) -> Any:
     s = [x[0], x[1]]
     for k in range(steps):
         s.append((0.5 * np.stack(s[-2:])).sum() + 1e-3 * x[k % 10])
@@ -144,18 +144,20 @@ def list_of_chosen(np: Any, x: Any, steps: int) -> Any:
 
 
 #: Each with a buffer and with a list.
-PAIRS: dict[str, tuple[Program, Program]] = {
-    "U[t + 1] = f(U[t])": (rows, list_of_rows),
-    "U[:, t + 1] = f(U[:, t])": (columns, list_of_columns),
-    "A[i, j] = …": (elements, list_of_elements),
-    "s[k] = s[k - 1] + …": (cumulative, list_of_sums),
-    "D[i, :] = g(D[i - 1, :])": (dynamic, list_of_costs),
-    "q = U[:, 0]; … + q[t]": (seen, list_of_seen),
-    "s[k + 2] = f(s[[k, k + 1]])": (chosen, list_of_chosen),
+PROGRAM_PAIRS: dict[str, tuple[Program, Program]] = {
+    "U[t + 1] = f(U[t])": (fill_rows, stack_rows),
+    "U[:, t + 1] = f(U[:, t])": (fill_columns, stack_columns),
+    "A[i, j] = …": (fill_elements, stack_elements),
+    "s[k] = s[k - 1] + …": (fill_cumulative_sum, stack_cumulative_sum),
+    "D[i, :] = g(D[i - 1, :])": (fill_dynamic_program, stack_dynamic_program),
+    "q = U[:, 0]; … + q[t]": (read_through_view, read_from_list),
+    "s[k + 2] = f(s[[k, k + 1]])": (fill_by_index_array, stack_by_index_array),
 }
 
 
-def differentiated(program: Program, steps: int, compiled: bool = False) -> Callable[[Any], Any]:
+def make_value_and_grad(
+    program: Program, steps: int, compiled: bool = False
+) -> Callable[[Any], Any]:
     """The value and the gradient of a program, eager or compiled."""
     import ferrograd as fg
     import ferrograd.numpy
@@ -164,16 +166,16 @@ def differentiated(program: Program, steps: int, compiled: bool = False) -> Call
     return fg.compile(found) if compiled else found
 
 
-def setup_of(program: Program) -> Callable[[str], dict[str, Any] | None]:
+def make_setup(program: Program) -> Callable[[str], dict[str, Any] | None]:
     def setup(library: str) -> dict[str, Any] | None:
         if library != "ferrograd":
             return None
-        return {"f": differentiated(program, STEPS), "x": START}
+        return {"f": make_value_and_grad(program, STEPS), "x": START}
 
     return setup
 
 
 CASES = [
-    Case(f"{name}, 10 000 steps", "f(x)", setup_of(pair[0]), per=STEPS, peers=())
-    for name, pair in PAIRS.items()
+    Case(f"{name}, 10 000 steps", "f(x)", make_setup(pair[0]), per=STEPS, peers=())
+    for name, pair in PROGRAM_PAIRS.items()
 ]

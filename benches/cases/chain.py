@@ -4,16 +4,16 @@ from typing import Any
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 LENGTH = 1_000
 DEPTH = 100_000
 
 
-def chain(library: str) -> dict[str, Any] | None:
+def set_up_chain(library: str) -> dict[str, Any] | None:
     if library in ("jax", "autograd"):
-        return {"run": transformed(library)}
-    x, w = tensor(library, [1.0], grad=True), tensor(library, [1.0000001], grad=True)
+        return {"run": make_traced_chain(library)}
+    x, w = make_tensor(library, [1.0], grad=True), make_tensor(library, [1.0000001], grad=True)
 
     def run(length: int) -> None:
         y = x
@@ -24,11 +24,11 @@ def chain(library: str) -> dict[str, Any] | None:
     return {"run": run}
 
 
-def transformed(library: str) -> Any:
+def make_traced_chain(library: str) -> Any:
     """The same chain for libraries that differentiate functions (traced at each call)."""
     import numpy as np
 
-    gradient_of = module(library).grad
+    gradient_of = import_library(library).grad
 
     def run(length: int) -> None:
         def f(w):
@@ -42,8 +42,8 @@ def transformed(library: str) -> Any:
     return run
 
 
-def forward(library: str) -> dict[str, Any] | None:
-    x, w = tensor(library, [1.0], grad=True), tensor(library, [1.0000001], grad=True)
+def set_up_forward(library: str) -> dict[str, Any] | None:
+    x, w = make_tensor(library, [1.0], grad=True), make_tensor(library, [1.0000001], grad=True)
 
     def run(length: int) -> None:
         y = x
@@ -57,11 +57,11 @@ CASES = [
     Case(
         "chain of 1 000: forward + backward, per operation",
         f"run({LENGTH})",
-        chain,
+        set_up_chain,
         per=LENGTH,
         goal=12,
         peers=("torch", "autograd", "mygrad"),
     ),
-    Case("chain of 1 000: forward and release", f"run({LENGTH})", forward, per=LENGTH),
-    Case("chain of 100 000: forward + backward", f"run({DEPTH})", chain, per=DEPTH, goal=12),
+    Case("chain of 1 000: forward and release", f"run({LENGTH})", set_up_forward, per=LENGTH),
+    Case("chain of 100 000: forward + backward", f"run({DEPTH})", set_up_chain, per=DEPTH, goal=12),
 ]

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 
-def module(library: str) -> ModuleType:
+def import_library(library: str) -> ModuleType:
     """The library itself."""
     return importlib.import_module(library)
 
 
-def tensor(library: str, data: Any, grad: bool = False, dtype: str = "float64") -> Any:
+def make_tensor(library: str, data: Any, grad: bool = False, dtype: str = "float64") -> Any:
     """A tensor of a library that has tensors with `requires_grad` or the like."""
     array = np.asarray(data, dtype=dtype)
     if library == "ferrograd":
-        return module(library).tensor(array, requires_grad=grad)
+        return import_library(library).tensor(array, requires_grad=grad)
     if library == "torch":
-        return module(library).tensor(array, requires_grad=grad)
+        return import_library(library).tensor(array, requires_grad=grad)
     if library == "mygrad":
-        return module(library).tensor(array, constant=not grad)
+        return import_library(library).tensor(array, constant=not grad)
     raise ValueError(f"no tensors in {library}")

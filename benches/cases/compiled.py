@@ -14,14 +14,14 @@ import numpy as np
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 from .mlp import BATCH, SIZES
 
 X = np.linspace(-0.4, 1.1, 10)
-LONG = 4_000_000
+LENGTH = 4_000_000
 # So small that the network does not learn its only batch by heart: gradients of almost nothing are
 # denormal numbers, which take many times as long where a library keeps them (JAX makes them zero).
-RATE = 1e-7
+LEARNING_RATE = 1e-7
 MATRIX = np.sin(np.arange(1e6)).reshape(1000, 1000)
 
 
@@ -33,7 +33,7 @@ def chain(lib: Any, x: Any) -> Any:
     return lib.sum(lib.tanh(x * 1.5 + 0.5) * lib.exp(-x * x) + 3.0 * x)
 
 
-def along_rows(lib: Any, name: str, x: Any) -> Any:
+def reduce_rows(lib: Any, name: str, x: Any) -> Any:
     """A reduction of each row that keeps its axis."""
     if lib.__name__ == "torch":
         return getattr(lib, {"max": "amax"}.get(name, name))(x, -1, keepdim=True)
@@ -41,19 +41,19 @@ def along_rows(lib: Any, name: str, x: Any) -> Any:
 
 
 def softmax(lib: Any, x: Any) -> Any:
-    e = lib.exp(x - along_rows(lib, "max", x))
-    y = e / along_rows(lib, "sum", e)
+    e = lib.exp(x - reduce_rows(lib, "max", x))
+    y = e / reduce_rows(lib, "sum", e)
     return lib.sum(y * y)
 
 
 def layer_norm(lib: Any, x: Any) -> Any:
-    d = x - along_rows(lib, "mean", x)
-    y = d / lib.sqrt(along_rows(lib, "mean", d * d) + 1e-5)
+    d = x - reduce_rows(lib, "mean", x)
+    y = d / lib.sqrt(reduce_rows(lib, "mean", d * d) + 1e-5)
     return lib.sum(y * y * y)
 
 
-def jitted(operator: str, function: Any, x: Any) -> dict[str, Any]:
-    jax = module("jax")
+def set_up_jax(operator: str, function: Any, x: Any) -> dict[str, Any]:
+    jax = import_library("jax")
     jax.config.update("jax_enable_x64", True)
     made = {
         "value_and_grad": jax.value_and_grad,
@@ -67,10 +67,10 @@ def jitted(operator: str, function: Any, x: Any) -> dict[str, Any]:
     return {"run": run}
 
 
-def torched(operator: str, function: Any, x: Any) -> dict[str, Any]:
-    torch = module("torch")
+def set_up_torch(operator: str, function: Any, x: Any) -> dict[str, Any]:
+    torch = import_library("torch")
 
-    def both() -> Any:
+    def value_and_grad() -> Any:
         t = torch.tensor(x, requires_grad=True)
         value = function(torch, t)
         value.backward()
@@ -79,12 +79,12 @@ def torched(operator: str, function: Any, x: Any) -> dict[str, Any]:
     def hessian() -> Any:
         return torch.autograd.functional.hessian(lambda t: function(torch, t), torch.tensor(x))
 
-    return {"run": both if operator == "value_and_grad" else hessian}
+    return {"run": value_and_grad if operator == "value_and_grad" else hessian}
 
 
-def symbolic(operator: str, x: Any) -> dict[str, Any]:
+def set_up_casadi(operator: str, x: Any) -> dict[str, Any]:
     """Rosenbrock's function as CasADi's expression graph, called with an array."""
-    casadi = module("casadi")
+    casadi = import_library("casadi")
     symbol = casadi.SX.sym("x", len(x))
     squares = 100.0 * (symbol[1:] - symbol[:-1] ** 2) ** 2 + (1 - symbol[:-1]) ** 2
     value = casadi.sum1(squares)
@@ -96,19 +96,19 @@ def symbolic(operator: str, x: Any) -> dict[str, Any]:
     return {"run": lambda: call(x)}
 
 
-def transformed(operator: str, function: Any, x: Any) -> Any:
+def make_setup(operator: str, function: Any, x: Any) -> Any:
     """The set-up of a transform of a function of one array."""
 
     def setup(library: str) -> dict[str, Any] | None:
         if library == "jax":
-            return jitted(operator, function, x)
+            return set_up_jax(operator, function, x)
         if library == "torch":
-            return torched(operator, function, x)
+            return set_up_torch(operator, function, x)
         if library == "casadi" and function is rosenbrock:
-            return symbolic(operator, x)
+            return set_up_casadi(operator, x)
         if library != "ferrograd":
             return None
-        fg = module(library)
+        fg = import_library(library)
         fast = fg.compile(getattr(fg, operator)(lambda x: function(fg, x)))
         fast(x)
         return {"run": lambda: fast(x)}
@@ -116,28 +116,30 @@ def transformed(operator: str, function: Any, x: Any) -> Any:
     return setup
 
 
-def training(rule: str) -> Any:
+def make_training_setup(rule: str) -> Any:
     """The set-up of one step of an optimiser, the parameters changed where they lie."""
-    return lambda library: training_step(library, rule)
+    return lambda library: set_up_training(library, rule)
 
 
-def training_step(library: str, rule: str) -> dict[str, Any] | None:
+def set_up_training(library: str, rule: str) -> dict[str, Any] | None:
     """The step in a library."""
     rng = np.random.default_rng(0)
     images, labels = rng.normal(size=(BATCH, SIZES[0])), rng.integers(0, SIZES[-1], BATCH)
     weights = [rng.normal(size=pair) / pair[0] ** 0.5 for pair in pairwise(SIZES)]
     if library == "jax":
-        return jax_training(images, labels, weights, rule)
+        return set_up_jax_training(images, labels, weights, rule)
     if library not in ("ferrograd", "torch"):
         return None
-    lib = module(library)
-    x = tensor(library, images, dtype="float32")
-    y = tensor(library, labels, dtype="int64")
+    lib = import_library(library)
+    x = make_tensor(library, images, dtype="float32")
+    y = make_tensor(library, labels, dtype="int64")
     parameters = []
     for weight in weights:
-        parameters.append(tensor(library, weight, grad=True, dtype="float32"))
-        parameters.append(tensor(library, np.zeros(weight.shape[1]), grad=True, dtype="float32"))
-    optimizer = getattr(lib.optim, rule)(parameters, lr=RATE)
+        parameters.append(make_tensor(library, weight, grad=True, dtype="float32"))
+        parameters.append(
+            make_tensor(library, np.zeros(weight.shape[1]), grad=True, dtype="float32")
+        )
+    optimizer = getattr(lib.optim, rule)(parameters, lr=LEARNING_RATE)
 
     def step(x: Any, y: Any) -> Any:
         w1, b1, w2, b2, w3, b3 = parameters
@@ -154,7 +156,7 @@ def training_step(library: str, rule: str) -> dict[str, Any] | None:
     return {"run": lambda: run(x, y)}
 
 
-def jax_adam(jax: Any, parameters: Any, slopes: Any, state: Any) -> Any:
+def jax_adam_step(jax: Any, parameters: Any, slopes: Any, state: Any) -> Any:
     """Adam as the optimiser libraries of JAX write it."""
     count, means, squares = state
     count = count + 1
@@ -162,14 +164,14 @@ def jax_adam(jax: Any, parameters: Any, slopes: Any, state: Any) -> Any:
     squares = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, squares, slopes)
     below, scale = 1 - 0.9**count, 1 - 0.999**count
 
-    def moved(p: Any, m: Any, v: Any) -> Any:
-        return p - RATE * (m / below) / (jax.numpy.sqrt(v / scale) + 1e-8)
+    def update(p: Any, m: Any, v: Any) -> Any:
+        return p - LEARNING_RATE * (m / below) / (jax.numpy.sqrt(v / scale) + 1e-8)
 
-    return jax.tree.map(moved, parameters, means, squares), (count, means, squares)
+    return jax.tree.map(update, parameters, means, squares), (count, means, squares)
 
 
-def jax_training(images: Any, labels: Any, weights: list[Any], rule: str) -> dict[str, Any]:
-    jax = module("jax")
+def set_up_jax_training(images: Any, labels: Any, weights: list[Any], rule: str) -> dict[str, Any]:
+    jax = import_library("jax")
     jnp = jax.numpy
     x, y = jnp.asarray(images, "float32"), jnp.asarray(labels)
     parameters = [(jnp.asarray(w, "float32"), jnp.zeros(w.shape[1], "float32")) for w in weights]
@@ -185,8 +187,11 @@ def jax_training(images: Any, labels: Any, weights: list[Any], rule: str) -> dic
         parameters, moments = state
         value, slopes = jax.value_and_grad(loss)(parameters, x, y)
         if rule == "Adam":
-            return value, jax_adam(jax, parameters, slopes, moments)
-        return value, (jax.tree.map(lambda p, g: p - RATE * g, parameters, slopes), moments)
+            return value, jax_adam_step(jax, parameters, slopes, moments)
+        return value, (
+            jax.tree.map(lambda p, g: p - LEARNING_RATE * g, parameters, slopes),
+            moments,
+        )
 
     def zeros() -> Any:
         return jax.tree.map(jnp.zeros_like, parameters)
@@ -202,35 +207,35 @@ def jax_training(images: Any, labels: Any, weights: list[Any], rule: str) -> dic
     return {"run": run}
 
 
-def case(name: str, setup: Any, **options: Any) -> Case:
+def make_case(name: str, setup: Any, **options: Any) -> Case:
     return Case(f"compiled: {name}", "run()", setup, peers=("jax", "torch", "casadi"), **options)
 
 
 CASES = [
-    case(
+    make_case(
         "rosenbrock(10) value_and_grad",
-        transformed("value_and_grad", rosenbrock, X),
+        make_setup("value_and_grad", rosenbrock, X),
         goal=5.0,
         unit="µs",
     ),
-    case("rosenbrock(10) hessian", transformed("hessian", rosenbrock, X), goal=1.5, unit="µs"),
-    case(
+    make_case("rosenbrock(10) hessian", make_setup("hessian", rosenbrock, X), goal=1.5, unit="µs"),
+    make_case(
         "chain 4M value_and_grad",
-        transformed("value_and_grad", chain, np.linspace(-2.0, 2.0, LONG)),
+        make_setup("value_and_grad", chain, np.linspace(-2.0, 2.0, LENGTH)),
         goal=2.0,
         threads=2,
         unit="ms",
     ),
     *(
-        case(
+        make_case(
             f"{name} by hand value_and_grad",
-            transformed("value_and_grad", function, MATRIX),
+            make_setup("value_and_grad", function, MATRIX),
             threads=threads,
             unit="ms",
         )
         for name, function in (("softmax", softmax), ("layer norm", layer_norm))
         for threads in (1, 2)
     ),
-    case("MLP step with SGD", training("SGD"), goal=1.3, threads=2, unit="ms"),
-    case("MLP step with Adam", training("Adam"), goal=1.3, threads=2, unit="ms"),
+    make_case("MLP step with SGD", make_training_setup("SGD"), goal=1.3, threads=2, unit="ms"),
+    make_case("MLP step with Adam", make_training_setup("Adam"), goal=1.3, threads=2, unit="ms"),
 ]

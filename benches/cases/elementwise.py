@@ -14,12 +14,12 @@ import numpy as np
 from ferrograd import _core
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 N = 1 << 22
 FLOATS = ("float64", "float32")
 FAMILIES = ("arithmetic", "elementwise", "extremes", "activation", "comparison", "bitwise")
-DEFAULT = (-3.0, 3.0)
+DEFAULT_RANGE = (-3.0, 3.0)
 RANGES: dict[str, tuple[tuple[float, float], ...]] = {
     "sqrt": ((0, 100),),
     "rsqrt": ((0.01, 100),),
@@ -52,9 +52,18 @@ RANGES: dict[str, tuple[tuple[float, float], ...]] = {
     "left_shift": ((0, 100), (0, 10)),
     "right_shift": ((0, 100), (0, 10)),
 }
-INTEGERS = ("add", "multiply", "maximum", "floor_divide", "remainder", "abs", "equal", "less")
+INTEGER_OPERATIONS = (
+    "add",
+    "multiply",
+    "maximum",
+    "floor_divide",
+    "remainder",
+    "abs",
+    "equal",
+    "less",
+)
 # Where PyTorch has another name; its functions of networks are found in nn.functional.
-TORCH = {
+TORCH_NAMES = {
     "arctan2": "atan2",
     "rint": "round",
     "equal": "eq",
@@ -64,50 +73,50 @@ TORCH = {
     "right_shift": "bitwise_right_shift",
 }
 # Not one loop over equal operands: composed of several, or with a parameter of another kind.
-LEFT_OUT = {"isclose", "allclose", "array_equal", "round", "polygamma", "prelu"}
+EXCLUDED = {"isclose", "allclose", "array_equal", "round", "polygamma", "prelu"}
 # Numbers behind the operands.
-NUMBERS = {"threshold": [0.5, 0.0]}
+SCALAR_ARGUMENTS = {"threshold": [0.5, 0.0]}
 # The floors against PyTorch; the aim is 1.
-BANDWIDTH = dict.fromkeys(("add", "subtract", "multiply", "maximum", "minimum"), 0.95)
-CURVES = dict.fromkeys(("exp", "log", "tanh", "sigmoid", "gelu", "erf", "sin", "cos"), 0.65)
-SPECIAL = {("gelu", "float32"): 0.5, ("erf", "float64"): 0.5}
+MEMORY_BOUND_GOALS = dict.fromkeys(("add", "subtract", "multiply", "maximum", "minimum"), 0.95)
+FUNCTION_GOALS = dict.fromkeys(("exp", "log", "tanh", "sigmoid", "gelu", "erf", "sin", "cos"), 0.65)
+DTYPE_GOALS = {("gelu", "float32"): 0.5, ("erf", "float64"): 0.5}
 
 
-def attribute(library: str, path: str) -> Any:
+def find_attribute(library: str, path: str) -> Any:
     """A function by its dotted path, or None."""
-    found: Any = module(library)
+    found: Any = import_library(library)
     *folders, last = path.split(".")
     for folder in folders:
         found = getattr(found, folder, None)
     return getattr(found, last, None)
 
 
-def function_of(library: str, row: dict[str, Any]) -> Callable[..., Any] | None:
+def find_function(library: str, row: dict[str, Any]) -> Callable[..., Any] | None:
     """The namesake of an operation in a library, or None."""
     if library == "ferrograd":
-        own = getattr(module("ferrograd"), row["name"], None)
+        own = getattr(import_library("ferrograd"), row["name"], None)
         return own or getattr(importlib.import_module("ferrograd.nn").functional, row["name"])
     if library == "torch":
-        name = TORCH.get(row["name"], row["name"])
-        return attribute("torch", name) or attribute("torch", f"nn.functional.{name}")
+        name = TORCH_NAMES.get(row["name"], row["name"])
+        return find_attribute("torch", name) or find_attribute("torch", f"nn.functional.{name}")
     for name in row["numpy"]:
         if name.startswith("scipy."):
             _, part, function = name.split(".")
             if importlib.util.find_spec("scipy") is None:
                 return None
             return getattr(importlib.import_module(f"scipy.{part}"), function)
-        return attribute("numpy", name)
+        return find_attribute("numpy", name)
     return None
 
 
 @lru_cache(maxsize=2)
-def data(name: str, count: int, dtype: str) -> list[np.ndarray]:
+def make_operands(name: str, count: int, dtype: str) -> list[np.ndarray]:
     """The operands, the same for every library."""
     rng = np.random.default_rng(7)
     ranges = RANGES.get(name, ())
     drawn = []
     for k in range(count):
-        low, high = ranges[min(k, len(ranges) - 1)] if ranges else DEFAULT
+        low, high = ranges[min(k, len(ranges) - 1)] if ranges else DEFAULT_RANGE
         if dtype == "int64":
             values = rng.integers(int(low) if ranges else -100, int(high) + 1 if ranges else 101, N)
             drawn.append(np.where(values == 0, 1, values) if k else values)
@@ -116,44 +125,46 @@ def data(name: str, count: int, dtype: str) -> list[np.ndarray]:
     return drawn
 
 
-def setup(row: dict[str, Any], count: int, dtype: str, library: str) -> dict[str, Any] | None:
+def set_up(row: dict[str, Any], count: int, dtype: str, library: str) -> dict[str, Any] | None:
     """The function and its operands; None without a namesake."""
-    f = function_of(library, row)
+    f = find_function(library, row)
     if f is None:
         return None
-    operands = data(row["name"], count, dtype)
+    operands = make_operands(row["name"], count, dtype)
     if library != "numpy":
-        operands = [tensor(library, x, dtype=dtype) for x in operands]
-    return {"f": f, "operands": [*operands, *NUMBERS.get(row["name"], [])]}
+        operands = [make_tensor(library, x, dtype=dtype) for x in operands]
+    return {"f": f, "operands": [*operands, *SCALAR_ARGUMENTS.get(row["name"], [])]}
 
 
-def operands_of(row: dict[str, Any]) -> int:
+def count_operands(row: dict[str, Any]) -> int:
     """How many tensors an operation takes."""
     return sum(p["kind"] in ("Tensor", "Operand") and not p["optional"] for p in row["params"])
 
 
-def dtypes_of(row: dict[str, Any]) -> tuple[str, ...]:
+def get_dtypes(row: dict[str, Any]) -> tuple[str, ...]:
     if row["family"] == "bitwise":
         return ("int64",)
-    return (*FLOATS, "int64") if row["name"] in INTEGERS else FLOATS
+    return (*FLOATS, "int64") if row["name"] in INTEGER_OPERATIONS else FLOATS
 
 
-def cases() -> Iterator[Case]:
+def make_cases() -> Iterator[Case]:
     """Two or three cases for every operation."""
     for row in _core._registry():
         name = row["name"]
-        if row["family"] not in FAMILIES or name in LEFT_OUT:
+        if row["family"] not in FAMILIES or name in EXCLUDED:
             continue
-        for dtype in dtypes_of(row):
-            goal = SPECIAL.get((name, dtype), {**BANDWIDTH, **CURVES}.get(name))
+        for dtype in get_dtypes(row):
+            goal = DTYPE_GOALS.get(
+                (name, dtype), {**MEMORY_BOUND_GOALS, **FUNCTION_GOALS}.get(name)
+            )
             yield Case(
                 f"{name} {dtype}",
                 "f(*operands)",
-                partial(setup, row, operands_of(row), dtype),
+                partial(set_up, row, count_operands(row), dtype),
                 unit="ms",
                 goal=None if dtype == "int64" else goal,
                 peers=("numpy", "torch"),
             )
 
 
-CASES = list(cases())
+CASES = list(make_cases())

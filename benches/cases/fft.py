@@ -8,7 +8,7 @@ import numpy as np
 
 from harness import Case
 
-from .common import module
+from .common import import_library
 
 #: The real shape, the function without its kind, and the axis of batches.
 SIZES: dict[str, tuple[tuple[int, ...], str, int | None]] = {
@@ -26,7 +26,7 @@ SIZES: dict[str, tuple[tuple[int, ...], str, int | None]] = {
 AXIS = {"torch": "dim"}
 
 
-def values(shape: tuple[int, ...], kind: str, axis: int | None, dtype: str) -> Any:
+def make_values(shape: tuple[int, ...], kind: str, axis: int | None, dtype: str) -> Any:
     """What a kind of transform takes: real or complex values, or half a spectrum."""
     rng = np.random.default_rng(0)
     if kind in ("rfft", "dct"):
@@ -39,7 +39,7 @@ def values(shape: tuple[int, ...], kind: str, axis: int | None, dtype: str) -> A
     return drawn.astype("complex64" if dtype == "float32" else "complex128")
 
 
-def setup(
+def set_up(
     case: tuple[tuple[int, ...], str, int | None], kind: str, dtype: str, threads: int, library: str
 ) -> dict[str, Any] | None:
     """`f` transforms `x`, SciPy's with as many workers; PyTorch has no cosine transforms."""
@@ -48,7 +48,7 @@ def setup(
         return None
     if library == "numpy" and threads > 1:
         return None
-    x = values(shape, kind, axis, dtype)
+    x = make_values(shape, kind, axis, dtype)
     options: dict[str, Any] = {} if axis is None else {AXIS.get(library, "axis"): axis}
     if kind == "irfft":
         if axis is not None:
@@ -57,14 +57,14 @@ def setup(
             options["s"] = shape
             options[AXIS.get(library, "axes")] = tuple(range(len(shape)))
     if library == "scipy":
-        home, options = module("scipy.fft"), {**options, "workers": threads}
+        home, options = import_library("scipy.fft"), {**options, "workers": threads}
     else:
-        home = module(library).fft
-        x = x if library == "numpy" else module(library).tensor(x)
+        home = import_library(library).fft
+        x = x if library == "numpy" else import_library(library).tensor(x)
     return {"f": partial(getattr(home, kind + many), **options), "x": x}
 
 
-def cases() -> Iterator[Case]:
+def make_cases() -> Iterator[Case]:
     """Every kind of transform at every size; in single precision the forward ones."""
     for kind in ("fft", "rfft", "irfft", "dct"):
         for what, case in SIZES.items():
@@ -76,7 +76,7 @@ def cases() -> Iterator[Case]:
                     yield Case(
                         name,
                         "f(x)",
-                        partial(setup, case, kind, dtype, threads),
+                        partial(set_up, case, kind, dtype, threads),
                         unit="µs",
                         threads=threads,
                         goal=1.0,
@@ -84,4 +84,4 @@ def cases() -> Iterator[Case]:
                     )
 
 
-CASES = list(cases())
+CASES = list(make_cases())

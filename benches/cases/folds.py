@@ -8,7 +8,7 @@ import numpy as np
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 N = 1 << 22
 LINE = 1 << 18  # of what sorts: NumPy's comparison sorts of 4M elements take half a second
@@ -68,7 +68,7 @@ STATEMENTS: list[tuple[str, str | None, str | None, float | None]] = [
 ]
 
 
-def names(dtype: str, library: str) -> dict[str, Any]:
+def make_names(dtype: str, library: str) -> dict[str, Any]:
     """What the statements use."""
     rng = np.random.default_rng(3)
     x, y = (rng.standard_normal(N).astype(dtype) for _ in range(2))
@@ -84,25 +84,27 @@ def names(dtype: str, library: str) -> dict[str, Any]:
     if library == "numpy":
         special = importlib.import_module("scipy.special")
         return {"lib": np, "special": special, **arrays, **rest}
-    made = {name: tensor(library, a, dtype=dtype) for name, a in arrays.items()}
-    made |= {name: tensor(library, a, dtype=str(a.dtype)) for name, a in rest.items()}
-    return {"lib": module(library), **made}
+    made = {name: make_tensor(library, a, dtype=dtype) for name, a in arrays.items()}
+    made |= {name: make_tensor(library, a, dtype=str(a.dtype)) for name, a in rest.items()}
+    return {"lib": import_library(library), **made}
 
 
-def setup(code: dict[str, str], dtype: str, library: str) -> dict[str, Any]:
+def set_up(code: dict[str, str], dtype: str, library: str) -> dict[str, Any]:
     """The statement as a function, because the libraries spell it differently."""
-    scope = names(dtype, library)
+    scope = make_names(dtype, library)
     scope["run"] = eval(f"lambda: {code[library]}", scope)
     return scope
 
 
-def case(ours: str, numpy: str | None, torch: str | None, goal: float | None, dtype: str) -> Case:
+def make_case(
+    ours: str, numpy: str | None, torch: str | None, goal: float | None, dtype: str
+) -> Case:
     """One statement in one dtype."""
     code = {"ferrograd": ours, "numpy": numpy or ours, "torch": torch or ours}
     label = f"{ours.replace('lib.', '')} {dtype}"
     return Case(
-        label, "run()", partial(setup, code, dtype), unit="ms", goal=goal, peers=("numpy", "torch")
+        label, "run()", partial(set_up, code, dtype), unit="ms", goal=goal, peers=("numpy", "torch")
     )
 
 
-CASES = [case(*row, dtype) for row in STATEMENTS for dtype in FLOATS]
+CASES = [make_case(*row, dtype) for row in STATEMENTS for dtype in FLOATS]

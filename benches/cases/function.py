@@ -4,11 +4,11 @@ from typing import Any
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 
-def classes(library: str) -> dict[str, Any]:
-    base = module(library)
+def make_classes(library: str) -> dict[str, Any]:
+    base = import_library(library)
     parent = base.Function if library == "ferrograd" else base.autograd.Function
 
     class Product(parent):
@@ -22,7 +22,7 @@ def classes(library: str) -> dict[str, Any]:
             a, b = ctx.saved_tensors
             return g * b, g * a
 
-    class Pass(parent):
+    class Identity(parent):
         @staticmethod
         def forward(ctx, a):
             return a.detach()
@@ -33,14 +33,16 @@ def classes(library: str) -> dict[str, Any]:
 
     return {
         "product": Product.apply,
-        "pass_on": Pass.apply,
-        "a": tensor(library, [1.5], grad=True),
-        "b": tensor(library, [2.5], grad=True),
+        "pass_on": Identity.apply,
+        "a": make_tensor(library, [1.5], grad=True),
+        "b": make_tensor(library, [2.5], grad=True),
     }
 
 
 CASES = [
-    Case("Function: forward", "product(a, b)", classes, unit="µs"),
-    Case("Function: forward + backward", "product(a, b).backward()", classes, unit="µs", goal=6),
-    Case("Function that passes on: both", "pass_on(a).backward()", classes, unit="µs", goal=6),
+    Case("Function: forward", "product(a, b)", make_classes, unit="µs"),
+    Case(
+        "Function: forward + backward", "product(a, b).backward()", make_classes, unit="µs", goal=6
+    ),
+    Case("Function that passes on: both", "pass_on(a).backward()", make_classes, unit="µs", goal=6),
 ]

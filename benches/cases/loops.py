@@ -11,25 +11,25 @@ import numpy as np
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 STEPS = 1000
 START = np.array([1.0, 0.0, 0.5, -0.5])
 UNITS = 8
 
 
-def force(lib: Any, s: Any) -> Any:
+def compute_force(lib: Any, s: Any) -> Any:
     """Two coupled oscillators with damping that grows with the way."""
     q, p = s[:2], s[2:]
     return lib.concatenate([p, -lib.sin(q) - 0.1 * q * q[::-1] - 0.01 * p])
 
 
-def torch_force(torch: Any, s: Any) -> Any:
+def compute_torch_force(torch: Any, s: Any) -> Any:
     q, p = s[:2], s[2:]
     return torch.cat([p, -torch.sin(q) - 0.1 * q * q.flip(0) - 0.01 * p])
 
 
-def runge_kutta(f: Any, s: Any, h: float) -> Any:
+def runge_kutta_step(f: Any, s: Any, h: float) -> Any:
     k1 = f(s)
     k2 = f(s + 0.5 * h * k1)
     k3 = f(s + 0.5 * h * k2)
@@ -37,11 +37,11 @@ def runge_kutta(f: Any, s: Any, h: float) -> Any:
     return s + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
 
 
-def orbit(library: str) -> dict[str, Any] | None:
+def set_up_orbit(library: str) -> dict[str, Any] | None:
     if library == "torch":
-        return torch_orbit()
+        return set_up_torch_orbit()
     if library == "jax":
-        jax = module("jax")
+        jax = import_library("jax")
         jax.config.update("jax_enable_x64", True)
         lib, scan, compiled, value_and_grad = (
             jax.numpy,
@@ -50,14 +50,14 @@ def orbit(library: str) -> dict[str, Any] | None:
             jax.value_and_grad,
         )
     elif library == "ferrograd":
-        lib = module("ferrograd")
+        lib = import_library("ferrograd")
         scan, compiled, value_and_grad = lib.scan, lib.compile, lib.value_and_grad
     else:
         return None
 
     def end(s: Any) -> Any:
         def step(s: Any, _: Any) -> Any:
-            return runge_kutta(lambda s: force(lib, s), s, 0.01), None
+            return runge_kutta_step(lambda s: compute_force(lib, s), s, 0.01), None
 
         last, _ = scan(step, s, None, length=STEPS)
         return (last * last).sum()
@@ -72,21 +72,21 @@ def orbit(library: str) -> dict[str, Any] | None:
     return {"run": run}
 
 
-def torch_orbit() -> dict[str, Any]:
-    torch = module("torch")
+def set_up_torch_orbit() -> dict[str, Any]:
+    torch = import_library("torch")
 
     def run() -> Any:
         start = torch.tensor(START, requires_grad=True)
         s = start
         for _ in range(STEPS):
-            s = runge_kutta(lambda s: torch_force(torch, s), s, 0.01)
+            s = runge_kutta_step(lambda s: compute_torch_force(torch, s), s, 0.01)
         (s * s).sum().backward()
         return start.grad.numpy()
 
     return {"run": run}
 
 
-def cell(lib: Any, weights: Any, state: Any, x: Any) -> Any:
+def lstm_cell(lib: Any, weights: Any, state: Any, x: Any) -> Any:
     """One step of an LSTM; the gates lie one after the other."""
     h, c = state
     across, own, bias = weights
@@ -98,16 +98,16 @@ def cell(lib: Any, weights: Any, state: Any, x: Any) -> Any:
     return (h, c), h.sum()
 
 
-def lstm(library: str) -> dict[str, Any] | None:
+def set_up_lstm(library: str) -> dict[str, Any] | None:
     rng = np.random.default_rng(0)
     wide = 4 * UNITS
     weights = [rng.normal(size=wide), rng.normal(size=(wide, UNITS)) / 3.0, np.zeros(wide)]
     series = rng.normal(size=STEPS)
     if library == "torch":
-        return torch_lstm(weights, series)
+        return set_up_torch_lstm(weights, series)
     if library not in ("ferrograd", "jax"):
         return None
-    lib = module(library)
+    lib = import_library(library)
     if library == "jax":
         lib.config.update("jax_enable_x64", True)
     scan = lib.scan if library == "ferrograd" else lib.lax.scan
@@ -116,7 +116,7 @@ def lstm(library: str) -> dict[str, Any] | None:
     def loss(across: Any, own: Any, bias: Any) -> Any:
         zero = np.zeros(UNITS)
         _, rows = scan(
-            lambda state, x: cell(maths, (across, own, bias), state, x), (zero, zero), series
+            lambda state, x: lstm_cell(maths, (across, own, bias), state, x), (zero, zero), series
         )
         return (rows * rows).mean()
 
@@ -131,16 +131,16 @@ def lstm(library: str) -> dict[str, Any] | None:
     return {"run": run}
 
 
-def torch_lstm(weights: list[Any], series: Any) -> dict[str, Any]:
-    torch = module("torch")
-    leaves = [tensor("torch", weight, grad=True) for weight in weights]
+def set_up_torch_lstm(weights: list[Any], series: Any) -> dict[str, Any]:
+    torch = import_library("torch")
+    leaves = [make_tensor("torch", weight, grad=True) for weight in weights]
     values = [float(x) for x in series]
 
     def run() -> Any:
         state = (torch.zeros(UNITS, dtype=torch.float64),) * 2
         rows = []
         for x in values:
-            state, row = cell(torch, leaves, state, x)
+            state, row = lstm_cell(torch, leaves, state, x)
             rows.append(row)
         stacked = torch.stack(rows)
         return torch.autograd.grad((stacked * stacked).mean(), leaves)
@@ -150,5 +150,5 @@ def torch_lstm(weights: list[Any], series: Any) -> dict[str, Any]:
 
 CASES = [
     Case(f"loop: {name}", "run()", setup, peers=("jax", "torch"), goal=2.0, unit="ms")
-    for name, setup in (("1000 steps of RK4", orbit), ("LSTM over 1000 values", lstm))
+    for name, setup in (("1000 steps of RK4", set_up_orbit), ("LSTM over 1000 values", set_up_lstm))
 ]

@@ -11,7 +11,7 @@ import numpy
 
 from harness import Case
 
-from .common import module
+from .common import import_library
 
 SIZES = (10, 100, 500)
 
@@ -36,43 +36,43 @@ def wave(np: Any, w: Any, x: Any) -> Any:
     return np.sin(x) * x + np.exp(-x)
 
 
-def transformed(library: str, operator: str, function: Any, w: Any) -> Callable[[Any], Any]:
+def make_derivative(library: str, operator: str, function: Any, w: Any) -> Callable[[Any], Any]:
     """The library's `jacobian` or `hessian` of a function."""
     if library == "ferrograd":
-        return getattr(module(library), operator)(lambda x: function(numpy, w, x))
+        return getattr(import_library(library), operator)(lambda x: function(numpy, w, x))
     if library == "autograd":
-        np = module("autograd.numpy")
-        return getattr(module(library), operator)(lambda x: function(np, w, x))
+        np = import_library("autograd.numpy")
+        return getattr(import_library(library), operator)(lambda x: function(np, w, x))
     if library == "jax":
-        jax, np = module(library), module("jax.numpy")
+        jax, np = import_library(library), import_library("jax.numpy")
         jax.config.update("jax_enable_x64", True)
         name = {"jacobian": "jacrev"}.get(operator, operator)
         made = jax.jit(getattr(jax, name)(lambda x: function(np, w, x)))
         return lambda x: numpy.asarray(made(x))
-    torch = module("torch")
+    torch = import_library("torch")
     weights = [torch.tensor(part) for part in w]
     name = {"jacobian": "jacrev"}.get(operator, operator)
-    return getattr(module("torch.func"), name)(lambda x: function(torch, weights, x))
+    return getattr(import_library("torch.func"), name)(lambda x: function(torch, weights, x))
 
 
-def setup(operator: str, function: Any, n: int) -> Callable[[str], dict[str, Any] | None]:
+def make_setup(operator: str, function: Any, n: int) -> Callable[[str], dict[str, Any] | None]:
     """The set-up of a case: `f` is the transformed function, `x` its argument."""
 
-    def names(library: str) -> dict[str, Any] | None:
+    def set_up(library: str) -> dict[str, Any] | None:
         random = numpy.random.default_rng(0)
         w = random.standard_normal((2, n, n)) / n**0.5
         x = random.standard_normal(n)
-        made = transformed(library, operator, function, w)
-        return {"f": made, "x": module(library).tensor(x) if library == "torch" else x}
+        made = make_derivative(library, operator, function, w)
+        return {"f": made, "x": import_library(library).tensor(x) if library == "torch" else x}
 
-    return names
+    return set_up
 
 
 CASES = [
     Case(
         f"matrices: {operator} of {function.__name__}, n={n}",
         "f(x)",
-        setup(operator, function, n),
+        make_setup(operator, function, n),
         unit="µs",
         peers=("torch", "jax", "autograd"),
     )

@@ -8,23 +8,23 @@ import numpy as np
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 SIZES = (784, 256, 256, 10)
 BATCH, RATE = 128, 0.01
 
 
-def network(library: str) -> tuple[list[Any], Callable[[], Any]]:
+def make_network(library: str) -> tuple[list[Any], Callable[[], Any]]:
     """The parameters, of which a step may put others in the list, and the loss."""
     rng = np.random.default_rng(0)
-    images = tensor(library, rng.normal(size=(BATCH, SIZES[0])), dtype="float32")
-    labels = tensor(library, rng.integers(0, SIZES[-1], BATCH), dtype="int64")
+    images = make_tensor(library, rng.normal(size=(BATCH, SIZES[0])), dtype="float32")
+    labels = make_tensor(library, rng.integers(0, SIZES[-1], BATCH), dtype="int64")
     parameters = []
     for rows, columns in pairwise(SIZES):
         weight = rng.normal(size=(rows, columns)) / rows**0.5
-        parameters.append(tensor(library, weight, grad=True, dtype="float32"))
-        parameters.append(tensor(library, np.zeros(columns), grad=True, dtype="float32"))
-    lib = module(library)
+        parameters.append(make_tensor(library, weight, grad=True, dtype="float32"))
+        parameters.append(make_tensor(library, np.zeros(columns), grad=True, dtype="float32"))
+    lib = import_library(library)
     cross_entropy = lib.nn.functional.cross_entropy if library == "torch" else lib.cross_entropy
 
     def loss() -> Any:
@@ -35,10 +35,10 @@ def network(library: str) -> tuple[list[Any], Callable[[], Any]]:
     return parameters, loss
 
 
-def step(library: str) -> dict[str, Any]:
+def set_up_functional_step(library: str) -> dict[str, Any]:
     """New parameters are made of the old ones."""
-    lib = module(library)
-    parameters, loss = network(library)
+    lib = import_library(library)
+    parameters, loss = make_network(library)
     gradients_of = lib.autograd.grad
 
     def run() -> None:
@@ -51,10 +51,10 @@ def step(library: str) -> dict[str, Any]:
     return {"run": run}
 
 
-def step_of_optimizer(library: str) -> dict[str, Any]:
+def set_up_optimizer_step(library: str) -> dict[str, Any]:
     """`optim.SGD` changes the parameters where they lie."""
-    parameters, loss = network(library)
-    optimizer = module(library).optim.SGD(parameters, lr=RATE)
+    parameters, loss = make_network(library)
+    optimizer = import_library(library).optim.SGD(parameters, lr=RATE)
 
     def run() -> None:
         optimizer.zero_grad()
@@ -64,7 +64,10 @@ def step_of_optimizer(library: str) -> dict[str, Any]:
     return {"run": run}
 
 
-STEPS = {"MLP training step": step, "MLP training step, optim.SGD": step_of_optimizer}
+STEPS = {
+    "MLP training step": set_up_functional_step,
+    "MLP training step, optim.SGD": set_up_optimizer_step,
+}
 CASES = [
     Case(name, "run()", setup, threads=threads, unit="ms")
     for name, setup in STEPS.items()

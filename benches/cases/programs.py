@@ -13,91 +13,96 @@ import numpy as np
 
 from harness import Case
 
-from .common import module, tensor
+from .common import import_library, make_tensor
 
 Program = Callable[[str], Callable[[], Any]]
 
 
-def numbers(*shape: int, seed: int = 0) -> np.ndarray:
+def make_numbers(*shape: int, seed: int = 0) -> np.ndarray:
     """The same normal numbers for every library."""
     return np.random.default_rng(seed + sum(shape)).standard_normal(shape)
 
 
-def gradient(library: str, value: Any, inputs: list[Any]) -> Any:
+def compute_gradient(library: str, value: Any, inputs: list[Any]) -> Any:
     """Gradients of a scalar by a list of tensors."""
-    return module(library).autograd.grad(value, inputs)
+    return import_library(library).autograd.grad(value, inputs)
 
 
-def valley(x: Any) -> Any:
+def rosenbrock(x: Any) -> Any:
     """Rosenbrock's function."""
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
-def rosenbrock_of_array(library: str) -> Callable[[], Any]:
+def set_up_rosenbrock_array(library: str) -> Callable[[], Any]:
     """An array goes in and an array comes out, as an optimiser of SciPy wants it."""
-    lib, x = module(library), np.linspace(-0.4, 1.1, 8)
+    lib, x = import_library(library), np.linspace(-0.4, 1.1, 8)
     if library == "ferrograd":
-        grad = lib.grad(valley)
+        grad = lib.grad(rosenbrock)
         return lambda: grad(x)
 
     def f() -> np.ndarray:
         t = lib.from_numpy(x).requires_grad_()
-        return lib.autograd.grad(valley(t), t)[0].numpy()
+        return lib.autograd.grad(rosenbrock(t), t)[0].numpy()
 
     return f
 
 
-def rosenbrock_of_tensor(library: str) -> Callable[[], Any]:
+def set_up_rosenbrock_tensor(library: str) -> Callable[[], Any]:
     """A leaf goes in and a tensor comes out."""
-    x = tensor(library, np.linspace(-0.4, 1.1, 8), grad=True)
-    return lambda: gradient(library, valley(x), [x])
+    x = make_tensor(library, np.linspace(-0.4, 1.1, 8), grad=True)
+    return lambda: compute_gradient(library, rosenbrock(x), [x])
 
 
-def elementwise_chain(library: str) -> Callable[[], Any]:
+def set_up_elementwise_chain(library: str) -> Callable[[], Any]:
     """Six operations on 4M numbers and their gradient."""
-    lib, x = module(library), tensor(library, numbers(4_000_000), grad=True)
+    lib, x = import_library(library), make_tensor(library, make_numbers(4_000_000), grad=True)
 
     def f() -> Any:
         y = lib.tanh(x * 1.5 + 0.5)
-        return gradient(library, (y * lib.exp(-y)).sum(), [x])
+        return compute_gradient(library, (y * lib.exp(-y)).sum(), [x])
 
     return f
 
 
-def softmax_cross_entropy(library: str) -> Callable[[], Any]:
+def set_up_cross_entropy(library: str) -> Callable[[], Any]:
     """The mean loss of 512 rows of 1 000 scores, from their softmax."""
-    lib, x = module(library), tensor(library, numbers(512, 1000), True, "float32")
+    lib, x = import_library(library), make_tensor(library, make_numbers(512, 1000), True, "float32")
     labels = lib.tensor(np.random.default_rng(0).integers(0, 1000, 512))
     function = lib.nn.functional
 
     def f() -> Any:
-        return gradient(library, function.cross_entropy(x, labels), [x])
+        return compute_gradient(library, function.cross_entropy(x, labels), [x])
 
     return f
 
 
-def hessian_vector(library: str) -> Callable[[], Any]:
+def set_up_hessian_vector(library: str) -> Callable[[], Any]:
     """The Hessian of a network's loss times a vector, by two backward passes."""
-    lib = module(library)
-    x, w, out = (tensor(library, numbers(*s)) for s in ((32, 20), (20, 20), (20, 1)))
-    p, v = tensor(library, numbers(20, 20), grad=True), tensor(library, numbers(20, 20, seed=1))
+    lib = import_library(library)
+    x, w, out = (make_tensor(library, make_numbers(*s)) for s in ((32, 20), (20, 20), (20, 1)))
+    p, v = (
+        make_tensor(library, make_numbers(20, 20), grad=True),
+        make_tensor(library, make_numbers(20, 20, seed=1)),
+    )
 
     def f() -> Any:
         loss = (lib.tanh(lib.tanh(x @ p) @ w) @ out).sum()
         (g,) = lib.autograd.grad(loss, [p], create_graph=True)
-        return gradient(library, (g * v).sum(), [p])
+        return compute_gradient(library, (g * v).sum(), [p])
 
     return f
 
 
-def mixture(points: int, d: int, k: int) -> Program:
+def make_mixture(points: int, d: int, k: int) -> Program:
     """The log-likelihood of a mixture of Gaussians with full covariances."""
 
     def program(library: str) -> Callable[[], Any]:
-        lib = module(library)
-        x = tensor(library, numbers(points, d))
-        alphas, means = (tensor(library, numbers(*s), True) for s in ((k,), (k, d)))
-        logs, lower = (tensor(library, numbers(k, n), True) for n in (d, d * (d - 1) // 2))
+        lib = import_library(library)
+        x = make_tensor(library, make_numbers(points, d))
+        alphas, means = (make_tensor(library, make_numbers(*s), True) for s in ((k,), (k, d)))
+        logs, lower = (
+            make_tensor(library, make_numbers(k, n), True) for n in (d, d * (d - 1) // 2)
+        )
         rows, columns = np.tril_indices(d, -1)
         places = lib.tensor(rows * d + columns)
         logsumexp = lib.logsumexp
@@ -111,32 +116,35 @@ def mixture(points: int, d: int, k: int) -> Program:
             terms = -0.5 * (scaled * scaled).sum(2) + (alphas + logs.sum(1)).reshape(k, 1)
             value = logsumexp(terms, 0).sum() - points * logsumexp(alphas, 0)
             prior = (lib.exp(logs) ** 2).sum() + (lower**2).sum()
-            return gradient(library, value + 0.5 * prior, [alphas, means, logs, lower])
+            return compute_gradient(library, value + 0.5 * prior, [alphas, means, logs, lower])
 
         return f
 
     return program
 
 
-def k_means(library: str) -> Callable[[], Any]:
+def set_up_k_means(library: str) -> Callable[[], Any]:
     """The cost of 100 centres for 10 000 points of 10 numbers, and its gradient."""
-    lib = module(library)
-    x, centres = tensor(library, numbers(10_000, 10)), tensor(library, numbers(100, 10), True)
+    lib = import_library(library)
+    x, centres = (
+        make_tensor(library, make_numbers(10_000, 10)),
+        make_tensor(library, make_numbers(100, 10), True),
+    )
 
     def f() -> Any:
         distances = ((x.reshape(10_000, 1, 10) - centres) ** 2).sum(2)
-        return gradient(library, lib.amin(distances, 1).sum(), [centres])
+        return compute_gradient(library, lib.amin(distances, 1).sum(), [centres])
 
     return f
 
 
-def bundle_adjustment(library: str) -> Callable[[], Any]:
+def set_up_bundle_adjustment(library: str) -> Callable[[], Any]:
     """Reprojection errors of 500 cameras and points with two coefficients of distortion."""
-    lib, n = module(library), 500
-    cameras, points, weights = (tensor(library, numbers(n, c), True) for c in (11, 3, 1))
-    seen = tensor(library, numbers(n, 2))
+    lib, n = import_library(library), 500
+    cameras, points, weights = (make_tensor(library, make_numbers(n, c), True) for c in (11, 3, 1))
+    seen = make_tensor(library, make_numbers(n, 2))
 
-    def rotated(axis: Any, x: Any) -> Any:
+    def rotate(axis: Any, x: Any) -> Any:
         angle = lib.sqrt((axis * axis).sum(1).reshape(n, 1))
         k, c, s = axis / angle, lib.cos(angle), lib.sin(angle)
         k0, k1, k2, x0, x1, x2 = (v[:, i] for v in (k, x) for i in range(3))
@@ -144,23 +152,23 @@ def bundle_adjustment(library: str) -> Callable[[], Any]:
         return x * c + cross * s + k * (k * x).sum(1).reshape(n, 1) * (1 - c)
 
     def f() -> Any:
-        x = rotated(cameras[:, :3], points - cameras[:, 3:6])
+        x = rotate(cameras[:, :3], points - cameras[:, 3:6])
         p = x[:, :2] / x[:, 2:]
         r = (p * p).sum(1).reshape(n, 1)
         p = p * (1 + cameras[:, 9:10] * r + cameras[:, 10:] * r * r)
         error = (p * cameras[:, 6:7] + cameras[:, 7:9] - seen) * weights
-        return gradient(library, (error * error).sum(), [cameras, points, weights])
+        return compute_gradient(library, (error * error).sum(), [cameras, points, weights])
 
     return f
 
 
-def lstm(library: str) -> Callable[[], Any]:
+def set_up_lstm(library: str) -> Callable[[], Any]:
     """Two layers with diagonal weights over 64 letters, from operations on vectors of 14."""
-    lib, layers, letters, b = module(library), 2, 64, 14
-    weights = tensor(library, numbers(2 * layers, 4 * b), True)
-    ends = tensor(library, numbers(3, b), True)
-    start = [tensor(library, numbers(b, seed=i)) for i in range(2 * layers)]
-    text = [tensor(library, numbers(b, seed=9 + i)) for i in range(letters)]
+    lib, layers, letters, b = import_library(library), 2, 64, 14
+    weights = make_tensor(library, make_numbers(2 * layers, 4 * b), True)
+    ends = make_tensor(library, make_numbers(3, b), True)
+    start = [make_tensor(library, make_numbers(b, seed=i)) for i in range(2 * layers)]
+    text = [make_tensor(library, make_numbers(b, seed=9 + i)) for i in range(letters)]
 
     def cell(w: Any, bias: Any, x: Any, h: Any, c: Any) -> tuple[Any, Any]:
         forget = lib.sigmoid(x * w[:b] + bias[:b])
@@ -178,15 +186,15 @@ def lstm(library: str) -> Callable[[], Any]:
                 state[i] = x
             y = x * ends[1] + ends[2]
             loss = loss + (text[t + 1] * (y - lib.log(lib.exp(y).sum() + 2.0))).sum()
-        return gradient(library, loss, [weights, ends])
+        return compute_gradient(library, loss, [weights, ends])
 
     return f
 
 
-def determinant(library: str) -> Callable[[], Any]:
+def set_up_determinant(library: str) -> Callable[[], Any]:
     """The determinant of a matrix of 5 rows, expanded by minors, and its gradient."""
-    lib, n = module(library), 5
-    a = tensor(library, numbers(n, n), True)
+    lib, n = import_library(library), 5
+    a = make_tensor(library, make_numbers(n, n), True)
     join = lib.concatenate
 
     def det(m: Any, size: int) -> Any:
@@ -197,31 +205,31 @@ def determinant(library: str) -> Callable[[], Any]:
         terms = [m[0, i] * det(minor, size - 1) for i, minor in enumerate(minors)]
         return sum(-t if i % 2 else t for i, t in enumerate(terms))
 
-    return lambda: gradient(library, det(a, n), [a])
+    return lambda: compute_gradient(library, det(a, n), [a])
 
 
-def particles(library: str) -> Callable[[], Any]:
+def set_up_particles(library: str) -> Callable[[], Any]:
     """Where a charge lands after 50 steps, by the place of another: gradients inside a gradient."""
-    lib = module(library)
-    fixed = tensor(library, [[10.0, 10.0], [10.0, 0.0]])
-    w = tensor(library, [0.0, -0.3], True)
+    lib = import_library(library)
+    fixed = make_tensor(library, [[10.0, 10.0], [10.0, 0.0]])
+    w = make_tensor(library, [0.0, -0.3], True)
 
     def potential(x: Any, charges: Any) -> Any:
         return (1.0 / lib.sqrt(((charges - x) ** 2).sum(1))).sum()
 
     def f() -> Any:
         charges = fixed + w
-        x, v = tensor(library, [0.0, 8.0], True), tensor(library, [0.75, 0.0])
+        x, v = make_tensor(library, [0.0, 8.0], True), make_tensor(library, [0.75, 0.0])
         for _ in range(50):
             (force,) = lib.autograd.grad(potential(x, charges), [x], create_graph=True)
             v = v - 0.1 * force
             x = x + 0.1 * v
-        return gradient(library, x[0] ** 2, [w])
+        return compute_gradient(library, x[0] ** 2, [w])
 
     return f
 
 
-def case(name: str, program: Program, goal: float, unit: str = "µs") -> Case:
+def make_case(name: str, program: Program, goal: float, unit: str = "µs") -> Case:
     """A program beside PyTorch, on one thread."""
 
     def setup(library: str) -> dict[str, Any]:
@@ -231,16 +239,16 @@ def case(name: str, program: Program, goal: float, unit: str = "µs") -> Case:
 
 
 CASES = [
-    case("Rosenbrock of 8, array in and out", rosenbrock_of_array, 22),
-    case("Rosenbrock of 8, tensor in", rosenbrock_of_tensor, 22),
-    case("element-wise chain of 4M", elementwise_chain, 1.5, "ms"),
-    case("softmax and cross-entropy", softmax_cross_entropy, 1.4),
-    case("Hessian times vector", hessian_vector, 4),
-    case("mixture, 5 Gaussians of 2", mixture(1000, 2, 5), 4),
-    case("mixture, 5 Gaussians of 10", mixture(1000, 10, 5), 2),
-    case("k-means, 100 of 10 000", k_means, 2, "ms"),
-    case("bundle adjustment, 500", bundle_adjustment, 2),
-    case("particles", particles, 8, "ms"),
-    case("LSTM of 2 layers", lstm, 12, "ms"),
-    case("determinant by minors, 5", determinant, 12, "ms"),
+    make_case("Rosenbrock of 8, array in and out", set_up_rosenbrock_array, 22),
+    make_case("Rosenbrock of 8, tensor in", set_up_rosenbrock_tensor, 22),
+    make_case("element-wise chain of 4M", set_up_elementwise_chain, 1.5, "ms"),
+    make_case("softmax and cross-entropy", set_up_cross_entropy, 1.4),
+    make_case("Hessian times vector", set_up_hessian_vector, 4),
+    make_case("mixture, 5 Gaussians of 2", make_mixture(1000, 2, 5), 4),
+    make_case("mixture, 5 Gaussians of 10", make_mixture(1000, 10, 5), 2),
+    make_case("k-means, 100 of 10 000", set_up_k_means, 2, "ms"),
+    make_case("bundle adjustment, 500", set_up_bundle_adjustment, 2),
+    make_case("particles", set_up_particles, 8, "ms"),
+    make_case("LSTM of 2 layers", set_up_lstm, 12, "ms"),
+    make_case("determinant by minors, 5", set_up_determinant, 12, "ms"),
 ]

@@ -4,7 +4,7 @@ import instructions
 
 
 def test_the_statements_run():
-    names = instructions.setting()
+    names = instructions.make_namespace()
     for statement, operations in instructions.PATHS.values():
         exec(statement, names)
         assert operations >= 1
