@@ -75,7 +75,7 @@ class Transformer(nn.Module):
         return self.readout(self.norm(self.blocks(self.embedding(letters))))
 
 
-def step_of(model: nn.Module, optimizer: optim.Optimizer):
+def make_step(model: nn.Module, optimizer: optim.Optimizer):
     """One step of training; gives the loss, in nats for each letter."""
 
     def step(letters: fg.Tensor, following: fg.Tensor) -> fg.Tensor:
@@ -89,22 +89,22 @@ def step_of(model: nn.Module, optimizer: optim.Optimizer):
     return step
 
 
-def batch_of(text: fg.Tensor) -> tuple[fg.Tensor, fg.Tensor]:
+def draw_batch(text: fg.Tensor) -> tuple[fg.Tensor, fg.Tensor]:
     """Random pieces of the text, and what follows each of their letters."""
     starts = fg.randint(0, len(text) - LENGTH - 1, (BATCH, 1))
     pieces = text[starts + fg.arange(LENGTH + 1)]
     return pieces[:, :-1].contiguous(), pieces[:, 1:].reshape(-1)
 
 
-def steps(step, text: fg.Tensor, schedule) -> Iterator[training.Record]:
+def iterate_steps(step, text: fg.Tensor, schedule) -> Iterator[training.Record]:
     """The loss of each step."""
     while True:
-        loss = step(*batch_of(text)).item()
+        loss = step(*draw_batch(text)).item()
         schedule.step()
         yield {"loss": loss}
 
 
-def torch_network(torch, letters: int):
+def make_torch_network(torch, letters: int):
     """The same network in PyTorch, which has no function for rotary positions."""
     functions = torch.nn.functional
     angles = torch.arange(LENGTH)[:, None] / 10000.0 ** (
@@ -147,25 +147,25 @@ def torch_network(torch, letters: int):
     return TorchTransformer()
 
 
-def compare(model: Transformer, step, text: fg.Tensor, letters: int) -> None:
+def compare_with_torch(model: Transformer, step, text: fg.Tensor, letters: int) -> None:
     """Times a step beside that of the same network in PyTorch, after equal losses."""
-    torch = training.torch_or_none()
+    torch = training.import_torch()
     if torch is None:
         return
-    other = torch_network(torch, letters)
-    other.load_state_dict(training.torch_state(torch, model))
+    other = make_torch_network(torch, letters)
+    other.load_state_dict(training.make_torch_state(torch, model))
     optimizer = torch.optim.AdamW(other.parameters(), lr=RATE, weight_decay=DECAY)
-    given, following = batch_of(text)
+    given, following = draw_batch(text)
     x, y = torch.tensor(given.numpy()), torch.tensor(following.numpy())
 
-    def theirs() -> float:
+    def torch_step() -> float:
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(other(x).reshape(-1, letters), y)
         loss.backward()
         optimizer.step()
         return loss.item()
 
-    training.race(lambda: step(given, following).item(), theirs)
+    training.compare_speed(lambda: step(given, following).item(), torch_step)
 
 
 def sample(model: Transformer, alphabet: str, begin: str, count: int, rng) -> str:
@@ -181,7 +181,9 @@ def sample(model: Transformer, alphabet: str, begin: str, count: int, rng) -> st
 
 def main() -> None:
     """Trains, samples, draws; or races."""
-    given = training.options("a character transformer on Python's help texts", steps=400, every=50)
+    given = training.parse_options(
+        "a character transformer on Python's help texts", steps=400, every=50
+    )
     fg.set_default_dtype(np.float32)
     fg.manual_seed(given.seed)
     places, alphabet = load_text()
@@ -190,16 +192,16 @@ def main() -> None:
     optimizer = optim.AdamW(
         model.parameters(), lr=fg.tensor(RATE), betas=(0.9, 0.95), weight_decay=DECAY
     )
-    step = given.compiled(step_of(model, optimizer))
+    step = given.compiled(make_step(model, optimizer))
     print(f"{len(places)} letters, {len(alphabet)} different ones")
     if given.compare:
-        compare(model, step, text, len(alphabet))
+        compare_with_torch(model, step, text, len(alphabet))
         return
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
-    records = training.run(
+    records = training.run_training(
         given,
         "char_transformer",
-        steps(step, text, schedule),
+        iterate_steps(step, text, schedule),
         given.steps,
         unit="step",
         model=model,
@@ -216,7 +218,7 @@ def main() -> None:
     axes.axhline(np.log(len(alphabet)), ls=":", color="gray", label="knowing nothing")
     axes.set(xlabel="step", ylabel="nats for each letter", title="Character transformer")
     axes.legend()
-    support.save(figure, given.out, "char_transformer.png")
+    support.save_figure(figure, given.out, "char_transformer.png")
 
 
 if __name__ == "__main__":

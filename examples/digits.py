@@ -55,21 +55,21 @@ def load_data() -> list[np.ndarray]:
     return train_test_split(images, labels, test_size=0.25, stratify=labels, random_state=0)
 
 
-def initial_parameters(rng: np.random.Generator) -> list[fg.Tensor]:
+def draw_initial_parameters(rng: np.random.Generator) -> list[fg.Tensor]:
     """Weights with variance 2 / fan-in, biases zero."""
 
-    def weight(rows: int, columns: int) -> fg.Tensor:
+    def draw_weight(rows: int, columns: int) -> fg.Tensor:
         return fg.tensor(rng.normal(0, (2 / rows) ** 0.5, (rows, columns)), requires_grad=True)
 
     return [
-        weight(64, HIDDEN),
+        draw_weight(64, HIDDEN),
         fg.zeros(HIDDEN, requires_grad=True),
-        weight(HIDDEN, 10),
+        draw_weight(HIDDEN, 10),
         fg.zeros(10, requires_grad=True),
     ]
 
 
-def network(images: np.ndarray, parameters: list[fg.Tensor]) -> fg.Tensor:
+def compute_logits(images: np.ndarray, parameters: list[fg.Tensor]) -> fg.Tensor:
     """One logit for each of the ten digits."""
     w1, b1, w2, b2 = parameters
     return Swish.apply(images @ w1 + b1) @ w2 + b2
@@ -77,7 +77,7 @@ def network(images: np.ndarray, parameters: list[fg.Tensor]) -> fg.Tensor:
 
 def train(images: np.ndarray, labels: np.ndarray, epochs: int, rng: np.random.Generator):
     """Gradient descent with momentum, on noisy images; returns parameters and each batch's loss."""
-    parameters = initial_parameters(rng)
+    parameters = draw_initial_parameters(rng)
     velocity = [fg.zeros(p.shape) for p in parameters]
     losses: list[float] = []
     progress = tqdm(range(epochs), desc="training", unit="epoch")
@@ -85,7 +85,7 @@ def train(images: np.ndarray, labels: np.ndarray, epochs: int, rng: np.random.Ge
         rate = RATE * 0.5 * (1 + np.cos(np.pi * epoch / epochs))
         for batch in np.array_split(rng.permutation(len(images)), len(images) // BATCH):
             noisy = images[batch] + rng.normal(0, NOISE, (len(batch), 64))
-            loss = fg.cross_entropy(network(noisy, parameters), labels[batch])
+            loss = fg.cross_entropy(compute_logits(noisy, parameters), labels[batch])
             loss.backward()
             losses.append(loss.item())
             with fg.no_grad():
@@ -104,10 +104,10 @@ def train(images: np.ndarray, labels: np.ndarray, epochs: int, rng: np.random.Ge
 def predict(images: np.ndarray, parameters: list[fg.Tensor]) -> np.ndarray:
     """The most likely digit of each image."""
     with fg.no_grad():
-        return network(images, parameters).argmax(axis=1).numpy()
+        return compute_logits(images, parameters).argmax(axis=1).numpy()
 
 
-def picture_of_loss(losses: list[float], folder: Path) -> None:
+def plot_loss(losses: list[float], folder: Path) -> None:
     """The loss of every batch and its running mean."""
     figure, axes = plt.subplots(figsize=(6, 4))
     window = max(1, len(losses) // 30)
@@ -116,10 +116,10 @@ def picture_of_loss(losses: list[float], folder: Path) -> None:
     axes.plot(np.arange(window - 1, len(losses)), mean, label=f"mean of {window} batches")
     axes.set(xlabel="step", ylabel="cross-entropy", yscale="log", title="Training loss")
     axes.legend()
-    support.save(figure, folder, "loss.png")
+    support.save_figure(figure, folder, "loss.png")
 
 
-def picture_of_confusion(labels: np.ndarray, guesses: np.ndarray, folder: Path) -> None:
+def plot_confusion(labels: np.ndarray, guesses: np.ndarray, folder: Path) -> None:
     """How often each digit was taken for each other one."""
     counts = np.zeros((10, 10), dtype=int)
     np.add.at(counts, (labels, guesses), 1)
@@ -130,10 +130,10 @@ def picture_of_confusion(labels: np.ndarray, guesses: np.ndarray, folder: Path) 
         axes.text(column, row, count or "", ha="center", va="center", color=colour)
     axes.set(xlabel="predicted", ylabel="true", xticks=range(10), yticks=range(10))
     axes.set_title("Confusion on the test images")
-    support.save(figure, folder, "confusion.png")
+    support.save_figure(figure, folder, "confusion.png")
 
 
-def picture_of_digits(images, labels, guesses, folder: Path) -> None:
+def plot_digits(images, labels, guesses, folder: Path) -> None:
     """Some test digits with their predictions, mistakes first and in red."""
     order = np.argsort(guesses == labels, kind="stable")[:24]
     figure, grid = plt.subplots(3, 8, figsize=(9, 4))
@@ -144,12 +144,12 @@ def picture_of_digits(images, labels, guesses, folder: Path) -> None:
         axes.set_title(title, fontsize=9, color="black" if right else "red")
         axes.axis("off")
     figure.suptitle("Predictions on test images, mistakes first")
-    support.save(figure, folder, "predictions.png")
+    support.save_figure(figure, folder, "predictions.png")
 
 
 def main() -> None:
     """Checks, trains, measures, draws."""
-    options = support.options(
+    options = support.parse_options(
         "train a network on handwritten digits", threads=fg.get_num_threads(), epochs=EPOCHS
     )
     fg.set_num_threads(options.threads)
@@ -165,9 +165,9 @@ def main() -> None:
     print(f"final loss: {np.mean(losses[-20:]):.6f}")
     print(f"test accuracy: {100 * accuracy:.2f} %")
 
-    picture_of_loss(losses, options.out)
-    picture_of_confusion(test_labels, guesses, options.out)
-    picture_of_digits(test_images, test_labels, guesses, options.out)
+    plot_loss(losses, options.out)
+    plot_confusion(test_labels, guesses, options.out)
+    plot_digits(test_images, test_labels, guesses, options.out)
     print(f"took {time.perf_counter() - begin:.1f} s with {fg.get_num_threads()} threads")
 
 

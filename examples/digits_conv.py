@@ -34,7 +34,7 @@ def load_data() -> list[np.ndarray]:
     )
 
 
-def network(library) -> "nn.Sequential":
+def make_network(library) -> "nn.Sequential":
     """Three convolutions, two poolings and one linear layer, of `fg.nn` or of `torch.nn`."""
     layers, before = [], 1
     for i, channels in enumerate(CHANNELS):
@@ -49,14 +49,14 @@ def network(library) -> "nn.Sequential":
     return library.Sequential(*layers, library.Flatten(), library.Linear(4 * before, 10))
 
 
-def shifted(images: fg.Tensor) -> fg.Tensor:
+def shift_images(images: fg.Tensor) -> fg.Tensor:
     """The batch, moved by up to one pixel in both directions."""
     down, right = fg.randint(0, 3, (2,)).tolist()
     wide = functional.pad(images, (1, 1, 1, 1))
     return wide[:, :, down : down + 8, right : right + 8].contiguous()
 
 
-def step_of(model: nn.Module, optimizer: optim.Optimizer):
+def make_step(model: nn.Module, optimizer: optim.Optimizer):
     """One step of training; gives the loss."""
 
     def step(images: fg.Tensor, labels: fg.Tensor) -> fg.Tensor:
@@ -69,25 +69,25 @@ def step_of(model: nn.Module, optimizer: optim.Optimizer):
     return step
 
 
-def epochs(step, loader, schedule) -> Iterator[training.Record]:
+def iterate_epochs(step, loader, schedule) -> Iterator[training.Record]:
     """The mean loss of each epoch."""
     while True:
-        losses = [step(shifted(images), labels) for images, labels in loader]
+        losses = [step(shift_images(images), labels) for images, labels in loader]
         schedule.step()
         yield {"loss": float(np.mean(losses)), "rate": float(schedule.get_last_lr()[0])}
 
 
-def compare(model: nn.Module, step, images: np.ndarray, labels: np.ndarray) -> None:
+def compare_with_torch(model: nn.Module, step, images: np.ndarray, labels: np.ndarray) -> None:
     """Times a step beside that of the same network in PyTorch."""
-    torch = training.torch_or_none()
+    torch = training.import_torch()
     if torch is None:
         return
-    other = network(torch.nn)
-    other.load_state_dict(training.torch_state(torch, model))
+    other = make_network(torch.nn)
+    other.load_state_dict(training.make_torch_state(torch, model))
     optimizer = torch.optim.AdamW(other.parameters(), lr=RATE, weight_decay=DECAY)
     x, y = torch.tensor(images), torch.tensor(labels)
 
-    def theirs() -> None:
+    def torch_step() -> None:
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(other(x), y)
         loss.backward()
@@ -95,10 +95,10 @@ def compare(model: nn.Module, step, images: np.ndarray, labels: np.ndarray) -> N
         loss.item()
 
     x_own, y_own = fg.tensor(images), fg.tensor(labels)
-    training.race(lambda: step(x_own, y_own).item(), theirs)
+    training.compare_speed(lambda: step(x_own, y_own).item(), torch_step)
 
 
-def picture(records, images, labels, guesses, folder) -> None:
+def plot_results(records, images, labels, guesses, folder) -> None:
     """The loss of each epoch, and the digits that were taken for others."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
     left.plot([record["loss"] for record in records])
@@ -111,27 +111,29 @@ def picture(records, images, labels, guesses, folder) -> None:
         axes.imshow(images[place, 0], cmap="gray_r")
         axes.set_title(f"{guesses[place]} (is {labels[place]})", fontsize=8)
         axes.axis("off")
-    support.save(figure, folder, "digits_conv.png")
+    support.save_figure(figure, folder, "digits_conv.png")
 
 
 def main() -> None:
     """Trains, tests, draws; or races."""
-    given = training.options("a convolutional network on handwritten digits", epochs=30, every=1)
+    given = training.parse_options(
+        "a convolutional network on handwritten digits", epochs=30, every=1
+    )
     fg.set_default_dtype(np.float32)
     fg.manual_seed(given.seed)
     images, tests, labels, answers = load_data()
-    model = network(nn)
+    model = make_network(nn)
     optimizer = optim.AdamW(model.parameters(), lr=fg.tensor(RATE), weight_decay=DECAY)
-    step = given.compiled(step_of(model, optimizer))
+    step = given.compiled(make_step(model, optimizer))
     if given.compare:
-        compare(model, step, images[:BATCH], labels[:BATCH])
+        compare_with_torch(model, step, images[:BATCH], labels[:BATCH])
         return
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.epochs)
     loader = data.DataLoader(data.TensorDataset(images, labels), BATCH, shuffle=True)
-    records = training.run(
+    records = training.run_training(
         given,
         "digits_conv",
-        epochs(step, loader, schedule),
+        iterate_epochs(step, loader, schedule),
         given.epochs,
         unit="epoch",
         model=model,
@@ -143,7 +145,7 @@ def main() -> None:
         guesses = model.eval()(fg.tensor(tests)).argmax(axis=1).numpy()
     print(f"final loss: {records[-1]['loss']:.9f}")
     print(f"test accuracy: {100 * np.mean(guesses == answers):.2f} %")
-    picture(records, tests, answers, guesses, given.out)
+    plot_results(records, tests, answers, guesses, given.out)
 
 
 if __name__ == "__main__":

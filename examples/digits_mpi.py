@@ -28,19 +28,19 @@ from ferrograd.utils import data
 BATCH = 64
 
 
-def network() -> nn.Module:
+def make_network() -> nn.Module:
     """Two linear layers."""
     return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
-def torch_network(torch, model: nn.Module, rank: int, ranks: int):
+def make_torch_network(torch, model: nn.Module, rank: int, ranks: int):
     """The same network with the same weights in PyTorch, in its own data parallel on gloo."""
     import training
 
     other = torch.nn.Sequential(
         torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10)
     ).double()
-    other.load_state_dict(training.torch_state(torch, model))
+    other.load_state_dict(training.make_torch_state(torch, model))
     if ranks == 1:
         return other
     with socket.socket() as free:
@@ -52,40 +52,40 @@ def torch_network(torch, model: nn.Module, rank: int, ranks: int):
     return torch.nn.parallel.DistributedDataParallel(other)
 
 
-def compare(images: np.ndarray, labels: np.ndarray) -> None:
+def compare_with_torch(images: np.ndarray, labels: np.ndarray) -> None:
     """Times a step of all ranks beside PyTorch's, on one thread for each rank."""
     import training
 
-    torch = training.torch_or_none()
+    torch = training.import_torch()
     if torch is None:
         return
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
     fg.manual_seed(0)
-    model = network()
+    model = make_network()
     parallel, optimizer = distributed.DataParallel(model), optim.Adam(model.parameters(), lr=3e-3)
-    other = torch_network(torch, model, rank, ranks)
+    other = make_torch_network(torch, model, rank, ranks)
     their_optimizer = torch.optim.Adam(other.parameters(), lr=3e-3)
     mine = slice(rank, BATCH, ranks)
     x, y = fg.tensor(images[:BATCH][mine]), fg.tensor(labels[:BATCH][mine])
     their_x, their_y = torch.tensor(x.numpy()), torch.tensor(y.numpy())
 
-    def ours() -> None:
+    def step() -> None:
         optimizer.zero_grad()
         functional.cross_entropy(parallel(x), y).backward()
         optimizer.step()
 
-    def theirs() -> None:
+    def torch_step() -> None:
         their_optimizer.zero_grad()
         torch.nn.functional.cross_entropy(other(their_x), their_y).backward()
         their_optimizer.step()
 
     with contextlib.redirect_stdout(None if rank else sys.stdout):
-        training.race(ours, theirs)
+        training.compare_speed(step, torch_step)
     if ranks > 1:
         torch.distributed.destroy_process_group()
 
 
-def picture(folder: Path, losses: list[float], tests: np.ndarray, guessed, answers) -> None:
+def plot_results(folder: Path, losses: list[float], tests: np.ndarray, guessed, answers) -> None:
     """The losses, and the first digits that are taken for others."""
     figure, (curve, *places) = plt.subplots(
         1, 7, figsize=(11, 2.6), gridspec_kw={"width_ratios": [4, 1, 1, 1, 1, 1, 1]}
@@ -98,18 +98,18 @@ def picture(folder: Path, losses: list[float], tests: np.ndarray, guessed, answe
     for place, i in zip(places, wrong, strict=False):
         place.imshow(tests[i].reshape(8, 8), cmap="gray_r")
         place.set_title(f"{answers[i]}, not {guessed[i]}", fontsize=8)
-    support.save(figure, folder, "digits_mpi.png")
+    support.save_figure(figure, folder, "digits_mpi.png")
 
 
-def _extend(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", type=Path, help="file to save to, and to resume from")
     parser.add_argument("--compare", action="store_true", help="time a step beside PyTorch's")
 
 
-def trained(given: argparse.Namespace, images: np.ndarray, labels: np.ndarray):
+def train(given: argparse.Namespace, images: np.ndarray, labels: np.ndarray):
     """The network, and its loss in each epoch; saved after every epoch."""
     fg.manual_seed(given.seed)
-    model = network()
+    model = make_network()
     parallel = distributed.DataParallel(model)
     optimizer = optim.Adam(model.parameters(), lr=3e-3)
     order = data.RandomSampler(images, generator=fg.Generator(given.seed))
@@ -140,20 +140,20 @@ def trained(given: argparse.Namespace, images: np.ndarray, labels: np.ndarray):
 
 def main() -> None:
     """Trains, tests and draws; or races."""
-    given = support.options("handwritten digits on MPI", extend=_extend, epochs=15)
+    given = support.parse_options("handwritten digits on MPI", extend=_add_options, epochs=15)
     digits = load_digits()
     images, tests, labels, answers = train_test_split(
         digits.data / 16.0, digits.target, test_size=0.25, stratify=digits.target, random_state=0
     )
     if given.compare:
-        compare(images, labels)
+        compare_with_torch(images, labels)
         return
-    model, losses = trained(given, images, labels)
+    model, losses = train(given, images, labels)
     if distributed.get_rank() == 0:
         guessed = np.asarray(model(fg.tensor(tests)).detach()).argmax(axis=1)
         print(f"ranks: {distributed.get_world_size()}")
         print(f"test accuracy: {100 * np.mean(guessed == answers):.2f}")
-        picture(given.out, losses, tests, guessed, answers)
+        plot_results(given.out, losses, tests, guessed, answers)
 
 
 if __name__ == "__main__":

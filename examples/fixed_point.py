@@ -47,7 +47,7 @@ class Equilibrium(fg.Function):
             u = new
 
 
-def unrolled(x, weights, count: int):
+def unroll(x, weights, count: int):
     """The same fixed point by `count` recorded iterations."""
     z = fg.zeros_like(x)
     for _ in range(count):
@@ -64,7 +64,7 @@ def compare(rng) -> list[tuple[int, float, int]]:
     rows = []
     for count in (2, 4, 8, 16, 32):
         before = fg.live_bytes()
-        z = unrolled(x, weights, count)
+        z = unroll(x, weights, count)
         kept = fg.live_bytes() - before
         found = fg.autograd.grad(z.sum(), [x, weights])
         error = max(np.abs((a - b).numpy()).max() for a, b in zip(exact, found, strict=True))
@@ -102,7 +102,9 @@ def train(steps: int, rng, compiled) -> tuple[list[float], float]:
 
 def main() -> None:
     """Compares the two gradients, trains, draws."""
-    options = support.options("implicit differentiation of a fixed point", compiles=True, steps=60)
+    options = support.parse_options(
+        "implicit differentiation of a fixed point", compiles=True, steps=60
+    )
     rng = np.random.default_rng(options.seed)
     rows = compare(rng)
     for count, error, kept in rows:
@@ -115,7 +117,7 @@ def main() -> None:
     left.set(xlabel="recorded iterations", ylabel="distance from the implicit gradient")
     other.semilogy(losses)
     other.set(xlabel="step", ylabel="cross-entropy", title="Equilibrium layer on iris flowers")
-    support.save(figure, options.out, "fixed_point.png")
+    support.save_figure(figure, options.out, "fixed_point.png")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def kernel(a, b, log_parameters):
     )
 
 
-def factor(x, log_parameters):
+def factor_covariance(x, log_parameters):
     """Lower Cholesky factor of the covariance of the observations."""
     noise = fnp.exp(2 * log_parameters[2]) + 1e-8
     return fnp.linalg.cholesky(kernel(x, x, log_parameters) + noise * np.eye(len(x)))
@@ -45,7 +45,7 @@ def make_loss(x: np.ndarray, y: np.ndarray):
     """Negative log marginal likelihood for each observation, of (log σ, log ℓ, log noise)."""
 
     def loss(log_parameters):
-        lower = factor(x, log_parameters)
+        lower = factor_covariance(x, log_parameters)
         white = solve_triangular(lower, y, lower=True)
         log_det = fnp.sum(fnp.log(fnp.diagonal(lower)))
         return (0.5 * fnp.sum(white**2) + log_det) / len(x) + 0.5 * np.log(2 * np.pi)
@@ -55,7 +55,7 @@ def make_loss(x: np.ndarray, y: np.ndarray):
 
 def predict(x, y, points, log_parameters) -> tuple[np.ndarray, np.ndarray]:
     """Posterior mean and standard deviation of an observation at `points`."""
-    lower = factor(x, log_parameters)
+    lower = factor_covariance(x, log_parameters)
     across = solve_triangular(lower, kernel(x, points, log_parameters), lower=True)
     mean = across.T @ solve_triangular(lower, y, lower=True)
     prior = np.exp(2 * log_parameters[0]) + np.exp(2 * log_parameters[2])
@@ -64,7 +64,7 @@ def predict(x, y, points, log_parameters) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     """Fits, compares with a straight line on unseen data, draws."""
-    options = support.options("Gaussian-process regression", compiles=True, count=220)
+    options = support.parse_options("Gaussian-process regression", compiles=True, count=220)
     x, y, test_x, test_y = load_data(options.count, options.seed)
     loss = make_loss(x, y)
     start = np.log([1.0, 1.0, 0.5])
@@ -87,7 +87,7 @@ def main() -> None:
     axes.fill_between(grid, *band, alpha=0.2, label="95 % of observations")
     axes.set(xlabel="body-mass index (standardised)", ylabel="disease progression")
     axes.legend()
-    support.save(figure, options.out, "gaussian_process.png")
+    support.save_figure(figure, options.out, "gaussian_process.png")
 
 
 if __name__ == "__main__":

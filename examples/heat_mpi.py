@@ -18,7 +18,7 @@ from ferrograd import distributed
 RATE = 0.2
 
 
-def with_borders(part: fg.Tensor) -> fg.Tensor:
+def exchange_borders(part: fg.Tensor) -> fg.Tensor:
     """The rows of a rank, between the last row above them and the first below; zeros outside."""
     rank, size = distributed.get_rank(), distributed.get_world_size()
     above = rank - 1 if rank else None
@@ -28,13 +28,13 @@ def with_borders(part: fg.Tensor) -> fg.Tensor:
     return fg.concatenate([from_above, part, from_below])
 
 
-def alone(grid: fg.Tensor) -> fg.Tensor:
+def pad_with_zeros(grid: fg.Tensor) -> fg.Tensor:
     """The same for a grid that is whole."""
     edge = fg.zeros(1, grid.shape[1])
     return fg.concatenate([edge, grid, edge])
 
 
-def simulated(grid: fg.Tensor, steps: int, bordered) -> fg.Tensor:
+def simulate(grid: fg.Tensor, steps: int, bordered) -> fg.Tensor:
     """The state after so many explicit steps; the temperature outside of the grid is zero."""
     for _ in range(steps):
         rows = bordered(grid)
@@ -44,7 +44,7 @@ def simulated(grid: fg.Tensor, steps: int, bordered) -> fg.Tensor:
     return grid
 
 
-def picture(given, parts: dict) -> None:
+def plot_grids(given, parts: dict) -> None:
     """Grids of all ranks, brought together and drawn by rank 0."""
     rank, size = distributed.get_rank(), distributed.get_world_size()
     # Ranks may have one row more or less, and what is gathered is alike: filled up to the most.
@@ -57,23 +57,23 @@ def picture(given, parts: dict) -> None:
         place.imshow(np.concatenate([r[:n] for r, n in zip(rows, counts, strict=True)]))
         place.set_title(title)
     if rank == 0:
-        support.save(figure, given.out, "heat_mpi.png")
+        support.save_figure(figure, given.out, "heat_mpi.png")
 
 
 def main() -> None:
     """Simulates, differentiates, compares."""
-    given = support.options("the heat equation on MPI", rows=64, steps=20)
+    given = support.parse_options("the heat equation on MPI", rows=64, steps=20)
     rank, size = distributed.get_rank(), distributed.get_world_size()
     initial = np.random.default_rng(given.seed).normal(size=(given.rows, 48))
     wanted = np.random.default_rng(given.seed + 1).normal(size=(given.rows, 48))
     mine = slice(given.rows * rank // size, given.rows * (rank + 1) // size)
 
     part = fg.tensor(initial[mine], requires_grad=True)
-    final = simulated(part, given.steps, with_borders)
+    final = simulate(part, given.steps, exchange_borders)
     ((final - wanted[mine]) ** 2).sum().backward()
 
     whole = fg.tensor(initial, requires_grad=True)
-    ((simulated(whole, given.steps, alone) - wanted) ** 2).sum().backward()
+    ((simulate(whole, given.steps, pad_with_zeros) - wanted) ** 2).sum().backward()
 
     error = np.abs(part.grad.numpy() - whole.grad.numpy()[mine]).max()
     worst = distributed.allreduce(fg.tensor(error), "max").item()
@@ -81,7 +81,7 @@ def main() -> None:
     if rank == 0:
         print(f"ranks: {size}")
         print(f"largest difference of the gradient from one rank's: {worst:.1e}")
-    picture(given, {"initial state": initial[mine], "final state": final, "gradient": part.grad})
+    plot_grids(given, {"initial state": initial[mine], "final state": final, "gradient": part.grad})
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def sample(energy, slope, place: np.ndarray, count: int, rng) -> tuple[np.ndarra
 
 def main() -> None:
     """Samples, compares with the closed form, draws."""
-    options = support.options("Hamiltonian Monte Carlo", compiles=True, samples=2000)
+    options = support.parse_options("Hamiltonian Monte Carlo", compiles=True, samples=2000)
     rng = np.random.default_rng(options.seed)
     features, targets, names = load_data()
     precision = features.T @ features / NOISE**2 + np.eye(len(names)) / PRIOR**2
@@ -83,7 +83,7 @@ def main() -> None:
     axes.errorbar(places, mean, 2 * deviation, fmt="k.", capsize=3, label="exact, ±2 deviations")
     axes.set(xticks=places, xticklabels=names, ylabel="weight", title="Posterior of the weights")
     axes.legend()
-    support.save(figure, options.out, "hmc.png")
+    support.save_figure(figure, options.out, "hmc.png")
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ import support
 from ferrograd import optim
 
 
-def load() -> tuple[np.ndarray, np.ndarray]:
+def load_data() -> tuple[np.ndarray, np.ndarray]:
     """The measurements in units of their deviations, and the growers."""
     wine = load_wine()
     return (wine.data - wine.data.mean(0)) / wine.data.std(0), wine.target
 
 
-def stress_of(x: np.ndarray) -> Callable[[fg.Tensor], fg.Tensor]:
+def make_stress(x: np.ndarray) -> Callable[[fg.Tensor], fg.Tensor]:
     """Sammon's stress of points in the plane: relative errors of all distances."""
     first, second = np.triu_indices(len(x), 1)
     wanted = np.linalg.norm(x[first] - x[second], axis=1)
@@ -57,7 +57,9 @@ def minimise(
     return points.detach().numpy(), losses
 
 
-def picture(losses: dict[str, list[float]], points: np.ndarray, grower: np.ndarray, folder) -> None:
+def plot_results(
+    losses: dict[str, list[float]], points: np.ndarray, grower: np.ndarray, folder
+) -> None:
     """The stress after each gradient, and the map."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
     for name, values in losses.items():
@@ -66,15 +68,15 @@ def picture(losses: dict[str, list[float]], points: np.ndarray, grower: np.ndarr
     left.legend()
     right.scatter(*points.T, c=grower, cmap="viridis", s=12)
     right.set(title="178 wines of three growers", aspect="equal")
-    support.save(figure, folder, "lbfgs.png")
+    support.save_figure(figure, folder, "lbfgs.png")
 
 
 def main() -> None:
     """Maps the wines with both optimisers."""
-    given = support.options("a map of wines by L-BFGS", compiles=True, gradients=150)
-    x, grower = load()
+    given = support.parse_options("a map of wines by L-BFGS", compiles=True, gradients=150)
+    x, grower = load_data()
     start = np.random.default_rng(given.seed).normal(size=(len(x), 2))
-    gradient = given.compiled(fg.value_and_grad(stress_of(x)))
+    gradient = given.compiled(fg.value_and_grad(make_stress(x)))
     makers: dict[str, Callable[[list[fg.Tensor]], optim.Optimizer]] = {
         "L-BFGS": lambda p: optim.LBFGS(p, max_iter=10, line_search_fn="strong_wolfe"),
         "Adam": lambda p: optim.Adam(p, lr=0.1),
@@ -85,7 +87,7 @@ def main() -> None:
     for name, (_, losses) in found.items():
         print(f"{name} stress: {min(losses):.6f} after {len(losses)} gradients")
     losses = {name: values for name, (_, values) in found.items()}
-    picture(losses, found["L-BFGS"][0], grower, given.out)
+    plot_results(losses, found["L-BFGS"][0], grower, given.out)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def fit(method: str, loss, start: np.ndarray, compiled):
 
 def main() -> None:
     """Fits with both methods, measures, draws."""
-    options = support.options("logistic regression through scipy.optimize", compiles=True)
+    options = support.parse_options("logistic regression through scipy.optimize", compiles=True)
     features, test_features, labels, test_labels = load_data(options.seed)
     loss = make_loss(features, labels)
     figure, axes = plt.subplots(figsize=(6, 4))
@@ -69,7 +69,7 @@ def main() -> None:
         axes.semilogy(gap, marker=".", label=method)
     axes.set(xlabel="step", ylabel="loss above the minimum", title="Breast-cancer data")
     axes.legend()
-    support.save(figure, options.out, "logistic_regression.png")
+    support.save_figure(figure, options.out, "logistic_regression.png")
 
 
 if __name__ == "__main__":

@@ -99,7 +99,7 @@ def sample(model: Lstm, alphabet: str, begin: str, count: int, rng) -> str:
 
 def main() -> None:
     """Trains, samples, draws."""
-    options = support.options("character LSTM on the data sets' descriptions", steps=400)
+    options = support.parse_options("character LSTM on the data sets' descriptions", steps=400)
     rng = np.random.default_rng(options.seed)
     fg.manual_seed(options.seed)
     text, alphabet = load_text()
@@ -114,7 +114,7 @@ def main() -> None:
     axes.axhline(np.log(len(alphabet)), ls=":", color="gray", label="knowing nothing")
     axes.set(xlabel="step", ylabel="nats for each letter", title="Character LSTM")
     axes.legend()
-    support.save(figure, options.out, "lstm.png")
+    support.save_figure(figure, options.out, "lstm.png")
 
 
 if __name__ == "__main__":

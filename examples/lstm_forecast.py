@@ -22,14 +22,14 @@ from ferrograd.nn import functional
 
 HIDDEN, BATCH, LENGTH = 32, 16, 50
 RATE, DECAY, CLIP = 5e-3, 1.0, 1.0
-SEEN = 600  # the rows that are trained on; the others are forecast
+HISTORY = 600  # the rows that are trained on; the others are forecast
 
 
 def load_series() -> np.ndarray:
     """(800, 4) in units of the deviation of what is trained on."""
     with cbook.get_sample_data("eeg.dat") as file:
         series = np.frombuffer(file.read(), np.float64).reshape(800, 4)
-    return ((series - series[:SEEN].mean(0)) / series[:SEEN].std(0)).astype(np.float32)
+    return ((series - series[:HISTORY].mean(0)) / series[:HISTORY].std(0)).astype(np.float32)
 
 
 class Forecaster(nn.Module):
@@ -46,7 +46,7 @@ class Forecaster(nn.Module):
         return rows + self.readout(self.lstm(rows)[0])
 
 
-def step_of(model: nn.Module, optimizer: optim.Optimizer):
+def make_step(model: nn.Module, optimizer: optim.Optimizer):
     """One step of training; gives the mean squared error."""
 
     def step(rows: fg.Tensor, following: fg.Tensor) -> fg.Tensor:
@@ -60,22 +60,22 @@ def step_of(model: nn.Module, optimizer: optim.Optimizer):
     return step
 
 
-def batch_of(series: fg.Tensor) -> tuple[fg.Tensor, fg.Tensor]:
+def draw_batch(series: fg.Tensor) -> tuple[fg.Tensor, fg.Tensor]:
     """Random pieces of what is trained on, and the same one row later."""
-    starts = fg.randint(0, SEEN - LENGTH - 1, (BATCH, 1))
+    starts = fg.randint(0, HISTORY - LENGTH - 1, (BATCH, 1))
     pieces = series[starts + fg.arange(LENGTH + 1)]
     return pieces[:, :-1].contiguous(), pieces[:, 1:].contiguous()
 
 
-def steps(step, series: fg.Tensor, schedule) -> Iterator[training.Record]:
+def iterate_steps(step, series: fg.Tensor, schedule) -> Iterator[training.Record]:
     """The loss of each step."""
     while True:
-        loss = step(*batch_of(series)).item()
+        loss = step(*draw_batch(series)).item()
         schedule.step()
         yield {"loss": loss}
 
 
-def torch_network(torch, channels: int):
+def make_torch_network(torch, channels: int):
     """The same network in PyTorch."""
 
     class TorchForecaster(torch.nn.Module):
@@ -90,18 +90,18 @@ def torch_network(torch, channels: int):
     return TorchForecaster()
 
 
-def compare(model: Forecaster, step, series: fg.Tensor) -> None:
+def compare_with_torch(model: Forecaster, step, series: fg.Tensor) -> None:
     """Times a step beside that of the same network in PyTorch."""
-    torch = training.torch_or_none()
+    torch = training.import_torch()
     if torch is None:
         return
-    other = torch_network(torch, series.shape[1])
-    other.load_state_dict(training.torch_state(torch, model))
+    other = make_torch_network(torch, series.shape[1])
+    other.load_state_dict(training.make_torch_state(torch, model))
     optimizer = torch.optim.AdamW(other.parameters(), lr=RATE, weight_decay=DECAY)
-    rows, following = batch_of(series)
+    rows, following = draw_batch(series)
     x, y = torch.tensor(rows.numpy()), torch.tensor(following.numpy())
 
-    def theirs() -> float:
+    def torch_step() -> float:
         optimizer.zero_grad()
         loss = torch.nn.functional.mse_loss(other(x), y)
         loss.backward()
@@ -109,40 +109,40 @@ def compare(model: Forecaster, step, series: fg.Tensor) -> None:
         optimizer.step()
         return loss.item()
 
-    training.race(lambda: step(rows, following).item(), theirs)
+    training.compare_speed(lambda: step(rows, following).item(), torch_step)
 
 
-def picture(series: np.ndarray, forecast: np.ndarray, losses: list[float], folder) -> None:
+def plot_forecast(series: np.ndarray, forecast: np.ndarray, losses: list[float], folder) -> None:
     """The loss, and the forecast of each channel over rows that were not trained on."""
     figure, grid = plt.subplots(5, 1, figsize=(8, 9))
     grid[0].plot(losses)
     grid[0].set(ylabel="loss", yscale="log", title="Training, then the forecast of each channel")
     for channel, axes in enumerate(grid[1:]):
-        rows = np.arange(SEEN + 1, len(series))
-        axes.plot(rows, series[SEEN + 1 :, channel], color="gray", label="measured")
-        axes.plot(rows, forecast[SEEN:-1, channel], lw=0.8, label="one row ahead")
+        rows = np.arange(HISTORY + 1, len(series))
+        axes.plot(rows, series[HISTORY + 1 :, channel], color="gray", label="measured")
+        axes.plot(rows, forecast[HISTORY:-1, channel], lw=0.8, label="one row ahead")
     grid[1].legend(fontsize=8)
-    support.save(figure, folder, "lstm_forecast.png")
+    support.save_figure(figure, folder, "lstm_forecast.png")
 
 
 def main() -> None:
     """Trains, forecasts, draws; or races."""
-    given = training.options("an LSTM forecasts an electroencephalogram", steps=150, every=50)
+    given = training.parse_options("an LSTM forecasts an electroencephalogram", steps=150, every=50)
     fg.set_default_dtype(np.float32)
     fg.manual_seed(given.seed)
     values = load_series()
     series = fg.tensor(values)
     model = Forecaster(values.shape[1])
     optimizer = optim.AdamW(model.parameters(), lr=fg.tensor(RATE), weight_decay=DECAY)
-    step = given.compiled(step_of(model, optimizer))
+    step = given.compiled(make_step(model, optimizer))
     if given.compare:
-        compare(model, step, series)
+        compare_with_torch(model, step, series)
         return
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=given.steps)
-    records = training.run(
+    records = training.run_training(
         given,
         "lstm_forecast",
-        steps(step, series, schedule),
+        iterate_steps(step, series, schedule),
         given.steps,
         unit="step",
         model=model,
@@ -152,11 +152,11 @@ def main() -> None:
     losses = [record["loss"] for record in records]
     with fg.no_grad():
         forecast = model(series[None])[0].numpy()
-    wrong = np.mean((forecast[SEEN:-1] - values[SEEN + 1 :]) ** 2)
-    still = np.mean(np.diff(values[SEEN:], axis=0) ** 2)
+    wrong = np.mean((forecast[HISTORY:-1] - values[HISTORY + 1 :]) ** 2)
+    still = np.mean(np.diff(values[HISTORY:], axis=0) ** 2)
     print(f"final loss: {np.mean(losses[-20:]):.9f}")
     print(f"squared error beside that of the last row: {wrong / still:.4f}")
-    picture(values, forecast, losses, given.out)
+    plot_forecast(values, forecast, losses, given.out)
 
 
 if __name__ == "__main__":

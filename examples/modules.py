@@ -44,20 +44,20 @@ class LinearManual(nn.Module):
         return [g @ weight.T, x.T @ g, g.sum(axis=0)]
 
 
-def initial_values(rng: np.random.Generator) -> list[np.ndarray]:
+def draw_initial_values(rng: np.random.Generator) -> list[np.ndarray]:
     """Weights with variance 2 / fan-in, biases zero."""
     first = rng.normal(0, (2 / 64) ** 0.5, (64, HIDDEN))
     last = rng.normal(0, (2 / HIDDEN) ** 0.5, (HIDDEN, 10))
     return [first, np.zeros(HIDDEN), last, np.zeros(10)]
 
 
-def of_modules(values: list[np.ndarray]) -> nn.Module:
+def make_network(values: list[np.ndarray]) -> nn.Module:
     """A layer of the library, an activation, and the layer above."""
     w1, b1, w2, b2 = map(nn.Parameter, values)
     return nn.Sequential(nn.Linear(weight=w1, bias=b1), nn.SiLU(), LinearManual(w2, b2))
 
 
-def losses(
+def iterate_losses(
     network: Callable[[fg.Tensor], fg.Tensor],
     parameters: list[fg.Tensor],
     images: np.ndarray,
@@ -79,19 +79,19 @@ def losses(
 
 def main() -> None:
     """Trains both networks, compares, draws."""
-    options = support.options("the digits network out of modules", steps=400)
+    options = support.parse_options("the digits network out of modules", steps=400)
     rng = np.random.default_rng(options.seed)
     digits = load_digits()
     order = rng.permutation(len(digits.data))
     images, labels = digits.data[order] / 16.0, digits.target[order]
-    training, values = (images[:1400], labels[:1400], options.steps), initial_values(rng)
+    training, values = (images[:1400], labels[:1400], options.steps), draw_initial_values(rng)
 
-    network = of_modules(values)
+    network = make_network(values)
     print(network)
-    modules = losses(network, list(network.parameters()), *training)
+    modules = iterate_losses(network, list(network.parameters()), *training)
 
     w1, b1, w2, b2 = plain = [fg.tensor(v, requires_grad=True) for v in values]
-    operators = losses(lambda x: fg.silu(x @ w1 + b1) @ w2 + b2, plain, *training)
+    operators = iterate_losses(lambda x: fg.silu(x @ w1 + b1) @ w2 + b2, plain, *training)
 
     with fg.no_grad():
         guesses = network(fg.tensor(images[1400:])).argmax(axis=1).numpy()
@@ -104,7 +104,7 @@ def main() -> None:
     axes.semilogy(operators, lw=0.8, color="black", label="operators")
     axes.set(xlabel="step", ylabel="cross-entropy", title="One network in two forms")
     axes.legend()
-    support.save(figure, options.out, "modules.png")
+    support.save_figure(figure, options.out, "modules.png")
 
 
 if __name__ == "__main__":

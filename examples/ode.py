@@ -15,11 +15,11 @@ import ferrograd as fg
 import ferrograd.numpy as fnp
 import support
 
-TRUE = np.array([1.1, 0.4, 0.4, 0.1])  # births, being eaten, deaths, growth from eating
+TRUE_PARAMETERS = np.array([1.1, 0.4, 0.4, 0.1])  # births, being eaten, deaths, growth from eating
 START, STEP, COUNT, NOISE = np.array([10.0, 5.0]), 0.2, 100, 0.3
 
 
-def slope(state, rates):
+def compute_derivative(state, rates):
     """Lotka and Volterra's equations for (prey, predators)."""
     prey, predators = state[0], state[1]
     births, eaten, deaths, growth = rates[0], rates[1], rates[2], rates[3]
@@ -30,10 +30,10 @@ def solve(rates):
     """States at COUNT times: classic fourth-order Runge-Kutta steps."""
     state, states = START, []
     for _ in range(COUNT):
-        k1 = slope(state, rates)
-        k2 = slope(state + 0.5 * STEP * k1, rates)
-        k3 = slope(state + 0.5 * STEP * k2, rates)
-        k4 = slope(state + STEP * k3, rates)
+        k1 = compute_derivative(state, rates)
+        k2 = compute_derivative(state + 0.5 * STEP * k1, rates)
+        k3 = compute_derivative(state + 0.5 * STEP * k2, rates)
+        k4 = compute_derivative(state + STEP * k3, rates)
         state = state + STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         states.append(state)
     return fnp.stack(states)
@@ -41,20 +41,20 @@ def solve(rates):
 
 def main() -> None:
     """Makes the data, fits, draws."""
-    options = support.options("an ODE fitted through its solver", compiles=True, every=5)
+    options = support.parse_options("an ODE fitted through its solver", compiles=True, every=5)
     rng = np.random.default_rng(options.seed)
     seen = np.arange(0, COUNT, options.every)
-    data = np.asarray(solve(TRUE))[seen] + rng.normal(0, NOISE, (len(seen), 2))
+    data = np.asarray(solve(TRUE_PARAMETERS))[seen] + rng.normal(0, NOISE, (len(seen), 2))
 
     def residuals(log_rates):
         return ((solve(fnp.exp(log_rates))[seen] - data) / NOISE).ravel()
 
-    guess = np.log(TRUE) + np.array([0.15, -0.15, 0.15, -0.15])
+    guess = np.log(TRUE_PARAMETERS) + np.array([0.15, -0.15, 0.15, -0.15])
     slopes = options.compiled(fg.jacobian(residuals))
     fit = least_squares(lambda x: np.asarray(residuals(x)), guess, jac=slopes)
     rates = np.exp(fit.x)
     errors = np.sqrt(np.diag(np.linalg.inv(fit.jac.T @ fit.jac))) * rates
-    for name, rate, error, true in zip("abcd", rates, errors, TRUE, strict=True):
+    for name, rate, error, true in zip("abcd", rates, errors, TRUE_PARAMETERS, strict=True):
         print(f"{name} = {rate:.4f} ± {error:.4f} (true {true})")
     print(f"mean squared residual: {np.mean(fit.fun**2):.3f} after {fit.nfev} evaluations")
 
@@ -66,7 +66,7 @@ def main() -> None:
     axes.plot(times, np.asarray(solve(np.exp(guess))), ":", color="gray", lw=1)
     axes.set(xlabel="time", ylabel="animals", title="Fit (lines), data (dots), guess (dotted)")
     axes.legend()
-    support.save(figure, options.out, "ode.png")
+    support.save_figure(figure, options.out, "ode.png")
 
 
 if __name__ == "__main__":

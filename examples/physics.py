@@ -17,7 +17,7 @@ import support
 STEP, DRAG, GRAVITY, WIND, NEAR = 0.01, 0.01, 9.81, -3.0, 1e-6
 
 
-def throw(angle, speed):
+def simulate_throw(angle, speed):
     """Landing distance, flight time and the path, from the edge of a 2 m wall."""
     x, y, time = 0.0, 2.0, 0.0
     vx, vy = speed * fnp.cos(angle), speed * fnp.sin(angle)
@@ -38,13 +38,13 @@ def make_miss(target: float):
     """Squared distance from the target."""
 
     def miss(aim):
-        distance, _, _ = throw(aim[0], aim[1])
+        distance, _, _ = simulate_throw(aim[0], aim[1])
         return (distance - target) ** 2
 
     return miss
 
 
-def aim_at(target: float, aim: np.ndarray) -> list[np.ndarray]:
+def find_aim(target: float, aim: np.ndarray) -> list[np.ndarray]:
     """The aims that damped Newton steps visit, until one lands within NEAR of the target."""
     miss = make_miss(target)
     slope, curvature = fg.value_and_grad(miss), fg.hessian(miss)
@@ -65,11 +65,11 @@ def aim_at(target: float, aim: np.ndarray) -> list[np.ndarray]:
 
 def main() -> None:
     """Aims, prints each throw, draws them."""
-    options = support.options("differentiable physics with a while loop", target=60)
-    aims = aim_at(float(options.target), np.array([0.6, 20.0]))
+    options = support.parse_options("differentiable physics with a while loop", target=60)
+    aims = find_aim(float(options.target), np.array([0.6, 20.0]))
     figure, axes = plt.subplots(figsize=(7, 4))
     for i, aim in enumerate(aims):
-        distance, time, path = throw(*aim)
+        distance, time, path = simulate_throw(*aim)
         print(
             f"throw {i}: {np.degrees(aim[0]):6.2f}°, {aim[1]:6.2f} m/s, lands at {distance:.4f} m"
         )
@@ -79,7 +79,7 @@ def main() -> None:
     print(f"misses by: {abs(distance - options.target):.2e} m after {time:.2f} s of flight")
     axes.axvline(options.target, ls=":", color="black")
     axes.set(xlabel="distance (m)", ylabel="height (m)", title="Throws, the last one in red")
-    support.save(figure, options.out, "physics.png")
+    support.save_figure(figure, options.out, "physics.png")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import support
 from ferrograd.autograd.graph import saved_tensors_hooks
 
 
-class Spill:
+class DiskStorage:
     """Writes each saved tensor of at least `least` bytes to a file of its own in `folder`."""
 
     def __init__(self, folder: Path, least: int = 1 << 12) -> None:
@@ -38,7 +38,7 @@ class Spill:
         return np.load(packed) if isinstance(packed, Path) else packed
 
 
-def forward(x: fg.Tensor, layers: int) -> tuple[fg.Tensor, list[int]]:
+def run_forward(x: fg.Tensor, layers: int) -> tuple[fg.Tensor, list[int]]:
     """A deep function that saves one tensor in each layer, and the bytes held after each."""
     start = fg.live_bytes()
     held = [0]
@@ -48,29 +48,29 @@ def forward(x: fg.Tensor, layers: int) -> tuple[fg.Tensor, list[int]]:
     return x.sum(), held
 
 
-def gradient(x: fg.Tensor, loss: fg.Tensor) -> np.ndarray:
+def compute_gradient(x: fg.Tensor, loss: fg.Tensor) -> np.ndarray:
     """The gradient of the loss, which is not left in `x`."""
     return fg.autograd.grad(loss, x)[0].numpy()
 
 
 def main() -> None:
     """Runs both ways, prints and draws what was held."""
-    options = support.options("saved tensors in files", layers=20, width=50_000)
+    options = support.parse_options("saved tensors in files", layers=20, width=50_000)
     fg.manual_seed(options.seed)
     x = fg.rand(options.width, requires_grad=True)
     start = fg.live_bytes()
-    loss, plain_held = forward(x, options.layers)
+    loss, plain_held = run_forward(x, options.layers)
     plain = fg.live_bytes() - start
-    expected = gradient(x, loss)
+    expected = compute_gradient(x, loss)
     del loss
 
     with tempfile.TemporaryDirectory() as folder:
-        spill = Spill(Path(folder))
+        spill = DiskStorage(Path(folder))
         start = fg.live_bytes()
         with saved_tensors_hooks(spill.pack, spill.unpack):
-            loss, spilled_held = forward(x, options.layers)
+            loss, spilled_held = run_forward(x, options.layers)
         spilled = fg.live_bytes() - start
-        np.testing.assert_array_equal(gradient(x, loss), expected)
+        np.testing.assert_array_equal(compute_gradient(x, loss), expected)
     print(f"plain: {plain >> 10} KiB held for the backward")
     print(f"spilled: {spilled >> 10} KiB and {spill.files} files; the gradients are equal")
 
@@ -79,7 +79,7 @@ def main() -> None:
         axes.plot(np.array(held) / 1024, label=label)
     axes.set(xlabel="layers", ylabel="KiB held", title="Memory during the forward")
     axes.legend()
-    support.save(figure, options.out, "spill_to_disk.png")
+    support.save_figure(figure, options.out, "spill_to_disk.png")
 
 
 if __name__ == "__main__":

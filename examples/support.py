@@ -16,10 +16,10 @@ import matplotlib.pyplot as plt
 
 import ferrograd as fg
 
-OUT = Path(__file__).resolve().parent / "out"
+DEFAULT_FOLDER = Path(__file__).resolve().parent / "out"
 
 
-def options(
+def parse_options(
     description: str,
     *,
     compiles: bool = False,
@@ -33,7 +33,7 @@ def options(
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seed", type=int, default=0, help="seed of every random number")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder for the pictures")
+    parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help="folder for the pictures")
     if compiles:
         parser.add_argument("--compile", action="store_true", help="record and replay gradients")
     for name, default in settings.items():
@@ -41,15 +41,15 @@ def options(
     if extend is not None:
         extend(parser)
     found = parser.parse_args()
-    found.compiled = fg.compile if compiles and found.compile else _as_it_is
+    found.compiled = fg.compile if compiles and found.compile else _identity
     return found
 
 
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+def _identity(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def save(figure: plt.Figure, folder: Path, name: str) -> None:
+def save_figure(figure: plt.Figure, folder: Path, name: str) -> None:
     """Writes the figure as `folder/name` and says so."""
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / name, dpi=120, bbox_inches="tight")

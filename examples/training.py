@@ -20,21 +20,21 @@ import support
 Record = dict[str, float]
 
 
-def options(description: str, **settings: int) -> argparse.Namespace:
-    """The options of `support.options`, `--compile`, and those of runs and races.
+def parse_options(description: str, **settings: int) -> argparse.Namespace:
+    """The options of `support.parse_options`, `--compile`, and those of runs and races.
 
     `every` must be among the settings: how many records there are between two saved states.
     """
-    return support.options(description, compiles=True, extend=_extend, **settings)
+    return support.parse_options(description, compiles=True, extend=_add_options, **settings)
 
 
-def _extend(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", type=Path, help="file to save to, and to resume from")
     parser.add_argument("--stop", type=int, help="end here, as a run that is killed would")
     parser.add_argument("--compare", action="store_true", help="time a step beside PyTorch's")
 
 
-def run(
+def run_training(
     given: argparse.Namespace,
     name: str,
     advances: Iterator[Record],
@@ -70,7 +70,7 @@ def run(
     return records
 
 
-def race(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int = 60) -> None:
+def compare_speed(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int = 60) -> None:
     """Times two steps in turns, on one thread; prints the best times and the median of ratios.
 
     PyTorch must be set to one thread by whoever made `theirs`, before its first step.
@@ -92,7 +92,7 @@ def race(ours: Callable[[], Any], theirs: Callable[[], Any], rounds: int = 60) -
     print(f"a step: {mine:.2f} ms, PyTorch's {other:.2f} ms, ratio: {ratio:.2f}")
 
 
-def torch_or_none() -> Any:
+def import_torch() -> Any:
     """PyTorch on one thread; None, with a word on what to do, where it is not installed."""
     try:
         import torch
@@ -103,7 +103,7 @@ def torch_or_none() -> Any:
     return torch
 
 
-def torch_state(torch: Any, model: fg.nn.Module) -> dict[str, Any]:
+def make_torch_state(torch: Any, model: fg.nn.Module) -> dict[str, Any]:
     """The state of a model for PyTorch's counterpart: weights of linear layers turned."""
     turned = {
         f"{name}.weight"

@@ -56,7 +56,7 @@ def train(model: Autoencoder, images: np.ndarray, epochs: int, rng) -> list[floa
     return history
 
 
-def picture(model: Autoencoder, images: np.ndarray, rng, path) -> None:
+def plot_digits(model: Autoencoder, images: np.ndarray, rng, path) -> None:
     """Real digits, their reconstructions, and digits from random latent points."""
     with fg.no_grad():
         mean = model.encoder(images[:10])[:, :LATENT]
@@ -70,12 +70,12 @@ def picture(model: Autoencoder, images: np.ndarray, rng, path) -> None:
         for axes, image in zip(grid[row], batch, strict=True):
             axes.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
             axes.axis("off")
-    support.save(figure, path, "vae.png")
+    support.save_figure(figure, path, "vae.png")
 
 
 def main() -> None:
     """Trains, measures on images it has not seen, draws."""
-    options = support.options("variational autoencoder on digits", epochs=40)
+    options = support.parse_options("variational autoencoder on digits", epochs=40)
     rng = np.random.default_rng(options.seed)
     fg.manual_seed(options.seed)
     images = load_digits().data / 16.0
@@ -87,7 +87,7 @@ def main() -> None:
         bound = model(test_images, rng.normal(size=(300, LATENT))).item()
     print(f"first epoch: {history[0]:.2f} nats, last epoch: {history[-1]:.2f} nats")
     print(f"test bound: {bound:.2f} nats for each image")
-    picture(model, test_images, rng, options.out)
+    plot_digits(model, test_images, rng, options.out)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def fit(step, size: int, steps: int, rng):
 
 def main() -> None:
     """Fits, predicts with uncertainty, draws."""
-    options = support.options("black-box variational inference", compiles=True, steps=1500)
+    options = support.parse_options("black-box variational inference", compiles=True, steps=1500)
     rng = np.random.default_rng(options.seed)
     features, test_features, labels, test_labels = load_data(options.seed)
     objective = make_objective(make_log_density(features, labels))
@@ -86,7 +86,7 @@ def main() -> None:
     other.plot(np.where(right[order], np.nan, test_labels[order] > 0), "rx", label="mistakes")
     other.set(xlabel="test patient, sorted", ylabel="chance of a benign tumour")
     other.legend(loc="upper left")
-    support.save(figure, options.out, "variational.png")
+    support.save_figure(figure, options.out, "variational.png")
 
 
 if __name__ == "__main__":
