@@ -54,7 +54,9 @@ class Unflatten(Module):
         if isinstance(dim, str):
             raise ArgumentError("Unflatten: axes have no names here; give the number of the axis")
         self.dim = dim
-        self.unflattened_size = check_integers("Unflatten", "unflattened_size", unflattened_size, -1)
+        self.unflattened_size = check_integers(
+            "Unflatten", "unflattened_size", unflattened_size, -1
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         """The input with more axes."""

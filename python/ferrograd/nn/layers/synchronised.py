@@ -87,8 +87,12 @@ class SyncBatchNorm(_BatchNorm):
         """Mean and variance of each channel, and how many values have them, over all ranks."""
         from ferrograd.distributed import _buffers, _collectives, _process_group
 
-        comm = _process_group.world(self.process_group)
-        count = int(_buffers.together("SyncBatchNorm", comm, x.numel() // self.num_features).sum())
+        comm = _process_group.get_communicator(self.process_group)
+        count = int(
+            _buffers.check_same_calls_without_tensor(
+                "SyncBatchNorm", comm, x.numel() // self.num_features
+            ).sum()
+        )
         if count < 2:
             raise ShapeError(
                 f"SyncBatchNorm: {count} values per channel on all ranks together, here an input of"
