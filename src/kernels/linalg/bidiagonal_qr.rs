@@ -5,8 +5,9 @@
 //!
 //! Source: Golub and Van Loan, Matrix Computations, 8.6 (Golub and Reinsch's algorithm).
 
-use super::divide_conquer::merge::{BidiagonalSvd, ascending_order, rotate_columns};
+use super::divide_conquer::merge::{BidiagonalSvd, ascending_order};
 use super::matrix::Matrix;
+use super::ql::rotate_columns;
 
 /// Most steps per value.
 const MAX_STEPS: usize = 60;

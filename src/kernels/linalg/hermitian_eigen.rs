@@ -19,7 +19,7 @@ pub(super) fn clear_upper<T: Double>(a: &mut Matrix<T>) {
 /// of about 1, given by its lower triangle; `None` without convergence.
 pub(super) fn eigen<T: Double>(a: Matrix<T>) -> Option<(Vec<f64>, Matrix<T>)> {
     let mut form = tridiagonal::reduce(a);
-    let found = merge::eigen(&mut form.diagonal, &form.subdiagonal)?;
+    let found = merge::tridiagonal_eigen(&mut form.diagonal, &form.subdiagonal)?;
     let mut vectors = found.vectors.map(T::from_real);
     form.q().apply(&mut vectors);
     Some((found.values, vectors))

@@ -21,6 +21,7 @@ mod lu;
 mod lu_packed;
 mod matrix;
 mod matrix_functions;
+mod ql;
 mod real_schur;
 mod scalar;
 mod schur;

@@ -2,23 +2,20 @@
 //! values and vectors of bidiagonal ones.
 //!
 //! Deflates values of the halves that need no work, and combines vectors by matrix products. Small
-//! symmetric matrices use the implicit QL iteration. Invariant: values ascend, and vectors are
+//! symmetric matrices use the QL iteration (`ql.rs`). Invariant: values ascend, and vectors are
 //! orthonormal to rounding.
 //!
 //! Sources: Cuppen, Numer. Math. 36 (1981); Gu and Eisenstat, SIAM J. Matrix Anal. Appl. 16 (1995),
-//! for bidiagonal matrices; LAPACK's `laed2` and `lasd2` for the deflation; EISPACK's `tql2` for
-//! the iteration.
+//! for bidiagonal matrices; LAPACK's `laed2` and `lasd2` for the deflation.
 
 use super::secular::Secular;
-use crate::kernels::linalg::gemv::rotate;
 use crate::kernels::linalg::matrix::{Matrix, dot_product};
+use crate::kernels::linalg::ql::{ql_iterate, rotate_columns};
 use crate::kernels::linalg::scalar::subtract;
 use crate::kernels::sort::argsort_by;
 
 /// Most rows of a symmetric matrix for the QL iteration.
 const QL_ROWS: usize = 24;
-/// Most QL steps per eigenvalue.
-const MAX_QL_STEPS: usize = 60;
 /// Magnitude below which elements of a bidiagonal matrix of about 1 are set to zero: the squares of
 /// larger ones do not underflow.
 const MIN_MAGNITUDE: f64 = 1e-60;
@@ -37,70 +34,6 @@ pub(in crate::kernels::linalg) struct BidiagonalSvd {
     pub(in crate::kernels::linalg) right: Matrix<f64>,
 }
 
-/// Rotates columns `first < second`: `c x - s y` and `s x + c y`.
-pub(in crate::kernels::linalg) fn rotate_columns(
-    z: &mut Matrix<f64>,
-    first: usize,
-    second: usize,
-    c: f64,
-    s: f64,
-) {
-    let n = z.nrows();
-    let (left, right) = z.as_mut_slice().split_at_mut(second * n);
-    rotate(&mut left[first * n..(first + 1) * n], &mut right[..n], c, s);
-}
-
-/// One implicitly shifted QL step on the rows `first..=last`, accumulated in `z`.
-fn step(d: &mut [f64], e: &mut [f64], first: usize, last: usize, z: &mut Matrix<f64>) {
-    let half = (d[first + 1] - d[first]) / (2.0 * e[first]);
-    let length = half.hypot(1.0).copysign(half);
-    let mut g = d[last] - d[first] + e[first] / (half + length);
-    let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
-    for i in (first..last).rev() {
-        let (f, b) = (s * e[i], c * e[i]);
-        let r = (f * f + g * g).sqrt();
-        if i + 1 < last {
-            e[i + 1] = r;
-        }
-        if r == 0.0 {
-            d[i + 1] -= p;
-            return;
-        }
-        (s, c) = (f / r, g / r);
-        g = d[i + 1] - p;
-        let t = (d[i] - g) * s + 2.0 * c * b;
-        p = s * t;
-        d[i + 1] = g + p;
-        g = c * t - b;
-        rotate_columns(z, i, i + 1, c, s);
-    }
-    d[first] -= p;
-    e[first] = g;
-}
-
-/// QL iteration: eigenvalues in `d`, unsorted, and `z` times the eigenvectors. False without
-/// convergence.
-fn iterate(d: &mut [f64], e: &mut [f64], z: &mut Matrix<f64>) -> bool {
-    let size = d.iter().chain(e.iter()).fold(0.0f64, |m, x| m.max(x.abs()));
-    for first in 0..d.len() {
-        for tried in 0.. {
-            // Relative to the whole matrix too: the diagonal may be all zeros here.
-            let small = |i: usize| {
-                e[i].abs() <= f64::EPSILON * (size / 2.0).max(d[i].abs() + d[i + 1].abs())
-            };
-            let last = (first..e.len()).find(|&i| small(i)).unwrap_or(e.len());
-            if last == first {
-                break;
-            }
-            if tried == MAX_QL_STEPS {
-                return false;
-            }
-            step(d, e, first, last, z);
-        }
-    }
-    true
-}
-
 /// The order in which values rise.
 pub(in crate::kernels::linalg) fn ascending_order(values: &[f64]) -> Vec<usize> {
     argsort_by(values.len(), &|i, k| values[i].total_cmp(&values[k]))
@@ -108,11 +41,11 @@ pub(in crate::kernels::linalg) fn ascending_order(values: &[f64]) -> Vec<usize> 
 
 /// Eigenvalues and eigenvectors of the tridiagonal matrix with diagonal `d` and off-diagonal `e`;
 /// `None` without convergence.
-pub(in crate::kernels::linalg) fn eigen(d: &mut [f64], e: &[f64]) -> Option<Eigen> {
+pub(in crate::kernels::linalg) fn tridiagonal_eigen(d: &mut [f64], e: &[f64]) -> Option<Eigen> {
     let n = d.len();
     if n <= QL_ROWS {
         let (mut e, mut z) = (e.to_vec(), Matrix::identity(n, n));
-        if !iterate(d, &mut e, &mut z) {
+        if !ql_iterate(d, &mut e, &mut z) {
             return None;
         }
         let order = ascending_order(d);
@@ -124,8 +57,8 @@ pub(in crate::kernels::linalg) fn eigen(d: &mut [f64], e: &[f64]) -> Option<Eige
     d[half - 1] -= coupling.abs();
     d[half] -= coupling.abs();
     let (left, right) = d.split_at_mut(half);
-    let left = eigen(left, &e[..half - 1])?;
-    let right = eigen(right, &e[half..])?;
+    let left = tridiagonal_eigen(left, &e[..half - 1])?;
+    let right = tridiagonal_eigen(right, &e[half..])?;
     let (values, [vectors]) = merge_tridiagonal(left, right, coupling).finish();
     Some(Eigen { values, vectors })
 }
@@ -136,12 +69,12 @@ pub(in crate::kernels::linalg) fn bidiagonal_svd(diagonal: &[f64], above: &[f64]
     let clean =
         |x: &[f64]| x.iter().map(|&x| if x.abs() < MIN_MAGNITUDE { 0.0 } else { x }).collect();
     let (d, e): (Vec<f64>, Vec<f64>) = (clean(diagonal), clean(above));
-    divide(&d, &e, d.len())
+    divide_bidiagonal(&d, &e, d.len())
 }
 
 /// The recursion. `columns` is the number of rows or one more; the middle row couples the two
 /// halves.
-fn divide(d: &[f64], e: &[f64], columns: usize) -> BidiagonalSvd {
+fn divide_bidiagonal(d: &[f64], e: &[f64], columns: usize) -> BidiagonalSvd {
     let n = d.len();
     if n == 0 {
         let right = Matrix::identity(columns, columns);
@@ -149,8 +82,9 @@ fn divide(d: &[f64], e: &[f64], columns: usize) -> BidiagonalSvd {
     }
     let half = n / 2;
     let coupling = [d[half], e.get(half).copied().unwrap_or(0.0)];
-    let upper = divide(&d[..half], &e[..half], half + 1);
-    let lower = divide(&d[half + 1..], e.get(half + 1..).unwrap_or(&[]), columns - half - 1);
+    let upper = divide_bidiagonal(&d[..half], &e[..half], half + 1);
+    let lower =
+        divide_bidiagonal(&d[half + 1..], e.get(half + 1..).unwrap_or(&[]), columns - half - 1);
     let (values, [right, left]) = merge_bidiagonal(&upper, &lower, coupling).finish();
     BidiagonalSvd { values, left, right }
 }
