@@ -9,7 +9,8 @@ use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::attach::require_main_interpreter;
 use crate::bindings::backward::{
-    depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, transform_arguments,
+    depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, settings,
+    transform_arguments,
 };
 use crate::bindings::call::{lazy_methods, observe, python_host_call};
 use crate::bindings::compile::{
@@ -60,8 +61,8 @@ functions! {
     nn_module_slots: _below, _watch_members, _shorten_module;
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
         _switch_recorded_arrays, _records_arrays,
-        _switch_multithreading, is_multithreading_enabled, _restore_mode, get_num_threads,
-        set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
+        _switch_multithreading, is_multithreading_enabled, _restore_mode;
+    settings: get_num_threads, set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
         registered as _registry;
     call_site: _switch_anomaly, _switch_sites, is_anomaly_enabled, is_anomaly_check_nan_enabled,
         _cut_because;
