@@ -24,7 +24,7 @@ BUILD_FOLDER = ROOT / "target" / "sanitize"
 #: Flags that the user wants besides.
 RUSTFLAGS = os.environ.get("RUSTFLAGS", "")
 #: An allocation that fails is an error that tests expect. Leaks are what `live_bytes` counts.
-#: `threads/remaining_stack.rs` measures the stack by the addresses of variables, which must lie there.
+#: `threads/remaining_stack.rs` measures the stack by addresses of variables, which must lie there.
 ADDRESS_OPTIONS = "allocator_may_return_null=1:detect_leaks=0:detect_stack_use_after_return=0"
 #: The interpreter handles faults itself, and tests limit the memory that freed blocks would keep.
 EXTENSION_OPTIONS = (

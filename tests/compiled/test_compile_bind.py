@@ -1,4 +1,4 @@
-"""`Compiled.bind`: the same memory in every run, and the function for callers from C."""
+"""`CompiledFunction.bind`: the same memory in every run, and the function for callers from C."""
 
 import ctypes
 import gc

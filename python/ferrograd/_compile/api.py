@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ferrograd._compile.compiled_function import Compiled
-from ferrograd._compile.signature import Static
+from ferrograd._compile.compiled_function import CompiledFunction
+from ferrograd._compile.signature import StaticArguments
 from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentTypeError
 
@@ -57,4 +57,4 @@ def compile(
     names = (
         [names] if isinstance(names, str) else convert_to_list("compile", "static_argnames", names)
     )
-    return Compiled(f, Static(tuple(nums), tuple(names)), check, name)
+    return CompiledFunction(f, StaticArguments(tuple(nums), tuple(names)), check, name)

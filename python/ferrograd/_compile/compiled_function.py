@@ -1,4 +1,4 @@
-"""`Compiled`: a function and its programs.
+"""`CompiledFunction`: a function and its programs.
 
 Invariant: a call returns the same bits, or raises the same error, as the function itself.
 """
@@ -39,7 +39,7 @@ from ferrograd._compile.program_cache import (
 )
 from ferrograd._compile.signature import (
     Call,
-    Static,
+    StaticArguments,
     accepts_var_keyword,
     sort_keywords,
     split_call,
@@ -70,12 +70,14 @@ def _may_close_over_others(program: Any) -> bool:
     return _core._is_in_transform() and bool(program.reads_outside)
 
 
-class Compiled(_core._Replayed):
+class CompiledFunction(_core._Replayed):
     """A function that is traced at its first call and runs as a program later: see `compile`."""
 
     __wrapped__: Callable[..., Any]
 
-    def __init__(self, f: Callable[..., Any], static: Static, check: int, name: str | None) -> None:
+    def __init__(
+        self, f: Callable[..., Any], static: StaticArguments, check: int, name: str | None
+    ) -> None:
         functools.update_wrapper(self, f, updated=())
         self._static = static
         self._check = check
@@ -195,13 +197,13 @@ class Compiled(_core._Replayed):
         """As a method: every object has its own programs."""
         return self if instance is None else self._methods.get_method(instance, self)
 
-    def _bound_to_object(self, function: Callable[..., Any]) -> Compiled:
+    def _bound_to_object(self, function: Callable[..., Any]) -> CompiledFunction:
         """The same for a function that takes no `self`."""
-        return Compiled(function, self._static.without_first(), self._check, self.name)
+        return CompiledFunction(function, self._static.without_first(), self._check, self.name)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Programs are not pickled: they are traced again."""
-        return Compiled, (self.__wrapped__, self._static, self._check, self.name)
+        return CompiledFunction, (self.__wrapped__, self._static, self._check, self.name)
 
     @property
     def programs(self) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.guards import GuardCollector, StateGuard, note_bound_module
-from ferrograd._compile.signature import Call, Static
+from ferrograd._compile.signature import Call, StaticArguments
 from ferrograd._core import Tensor, _ResultStructure
 from ferrograd._tensor.pytree import flatten
 from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
@@ -58,7 +58,7 @@ class TracedFunction:
         self,
         function: Callable[..., Any],
         call: Call,
-        static: Static,
+        static: StaticArguments,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:

@@ -62,7 +62,11 @@ class Call(NamedTuple):
 
 
 def split_call(
-    args: tuple[Any, ...], kwargs: dict[str, Any], static: Static, floats: bool, ordered: bool
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    static: StaticArguments,
+    floats: bool,
+    ordered: bool,
 ) -> Call:
     """Flattens the arguments of a call. With `floats`, Python numbers are inputs."""
     kept, args, kwargs = static.split(args, kwargs)
@@ -96,7 +100,7 @@ def sort_keywords(kwargs: dict[str, Any], ordered: bool) -> dict[str, Any]:
 CO_VARKEYWORDS = 0x08
 
 
-class Static(NamedTuple):
+class StaticArguments(NamedTuple):
     """The static arguments: a program is compiled for their values."""
 
     nums: tuple[int, ...]
@@ -115,10 +119,10 @@ class Static(NamedTuple):
         kept = [*fixed.items(), *named.items()]
         return kept, rest, {name: a for name, a in kwargs.items() if name not in named}
 
-    def without_first(self) -> Static:
+    def without_first(self) -> StaticArguments:
         """The static arguments of a call without its first argument."""
         nums = (n - (n > 0) for n in self.nums if n)
-        return Static(tuple(nums), self.names)
+        return StaticArguments(tuple(nums), self.names)
 
     def select_static(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
