@@ -20,6 +20,7 @@ static FAMILIES: &[&[OpDecl]] = &[
     elementwise::rounding::DECLS,
     elementwise::nextafter::DECLS,
     elementwise::extremes::DECLS,
+    elementwise::binary::DECLS,
     elementwise::activation::DECLS,
     elementwise::gelu::DECLS,
     elementwise::complex::DECLS,
@@ -94,7 +95,9 @@ static FAMILIES: &[&[OpDecl]] = &[
     reduce::nan_reductions::DECLS,
     reduce::quantile::DECLS,
     reduce::statistics::DECLS,
-    signal::numerical::DECLS,
+    signal::differences::DECLS,
+    signal::interp::DECLS,
+    signal::convolve::DECLS,
     #[cfg(feature = "fft")]
     fft::fourier::DECLS,
     #[cfg(feature = "fft")]

@@ -15,4 +15,4 @@ pub mod select;
 pub mod ternary;
 
 pub use comparison::{closeness, compare, extremes};
-pub use functions::{activation, constant_exponents, gelu, special, thresholds, unary};
+pub use functions::{activation, binary, constant_exponents, gelu, special, thresholds, unary};
