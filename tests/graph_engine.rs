@@ -156,7 +156,7 @@ fn what_leads_nowhere_does_not_run() {
         // The captured node itself does not run either, only what is above it.
         let grads = grad(&y, &[&side], true).unwrap();
         assert_eq!(grads[0].as_ref().unwrap().x, 4.0);
-        // Toward an intermediate value nothing is committed; only its sinks see the gradient.
+        // Toward an intermediate value nothing is committed; only its hooks see the gradient.
         let between = Targets::LeavesOf(vec![side.edge.clone().unwrap()]);
         pass(&y, between, true, false).unwrap();
         assert_eq!((value_of(&gx), value_of(&gw)), (Some(12.0), None));

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use ferrograd::error::Result;
 use ferrograd::graph::{
-    Context, Edge, Flags, Hook, NodeHook, Rule, RuleRef, RunningPass, Saved, Sink, Targets,
-    grad_enabled, record,
+    Context, Edge, Flags, Hook, NodeHook, RetainGradHook, Rule, RuleRef, RunningPass, Saved,
+    Targets, grad_enabled, record,
 };
 use graph_support::on_a_main_stack;
 use smallvec::smallvec;
@@ -223,7 +223,7 @@ impl NodeHook<Hooked> for See {
 
 struct Keep(Mutex<Option<f64>>);
 
-impl Sink<Hooked> for Keep {
+impl RetainGradHook<Hooked> for Keep {
     fn store(&self, grad: Hooked, _create_graph: bool) -> Result<()> {
         *self.0.lock().unwrap() = Some(grad.x);
         Ok(())
@@ -243,7 +243,7 @@ fn hooks_see_and_replace_gradients() {
         let (before, after) = (Arc::new(See::default()), Arc::new(See::default()));
         attachments.add_output_hook(0, Arc::new(Times(1.0)));
         attachments.add_output_hook(0, Arc::new(Times(0.5)));
-        attachments.add_sink(0, keep.clone());
+        attachments.add_retain_grad_hook(0, keep.clone());
         attachments.add_pre_hook(before.clone());
         attachments.add_post_hook(after.clone());
         let doubled = Arc::new(See { answer: Some(vec![100.0, 200.0]), ..See::default() });

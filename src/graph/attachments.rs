@@ -1,12 +1,12 @@
 //! Attachments that few nodes have: hooks, retained gradients, metadata, a call site.
 //!
-//! Entries are removed by key. Invariant: no hook, sink or metadata is called or dropped while the lock is held.
+//! Entries are removed by key. Invariant: no hook, hook or metadata is called or dropped while the lock is held.
 
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::hook::{Foreign, Hook, NodeHook, Sink};
+use super::hook::{Foreign, Hook, NodeHook, RetainGradHook};
 use super::value::Value;
 use crate::threads::{Lock, LockGuard};
 
@@ -22,7 +22,7 @@ pub struct Attachments<V: Value> {
 
 struct Lists<V: Value> {
     outputs: Keyed<(u32, Arc<dyn Hook<V>>)>,
-    sinks: Keyed<(u32, Arc<dyn Sink<V>>)>,
+    retain_grad_hooks: Keyed<(u32, Arc<dyn RetainGradHook<V>>)>,
     pre_hooks: Keyed<Arc<dyn NodeHook<V>>>,
     commit_hooks: Keyed<Arc<dyn NodeHook<V>>>,
     post_hooks: Keyed<Arc<dyn NodeHook<V>>>,
@@ -34,7 +34,7 @@ impl<V: Value> Default for Attachments<V> {
     fn default() -> Attachments<V> {
         let lists = Lists {
             outputs: Vec::new(),
-            sinks: Vec::new(),
+            retain_grad_hooks: Vec::new(),
             pre_hooks: Vec::new(),
             commit_hooks: Vec::new(),
             post_hooks: Vec::new(),
@@ -73,9 +73,9 @@ impl<V: Value> Attachments<V> {
         self.add((output, hook), |lists| &mut lists.outputs)
     }
 
-    /// Adds a sink that stores one output's gradient after the pass; returns its key.
-    pub fn add_sink(&self, output: u32, sink: Arc<dyn Sink<V>>) -> u64 {
-        self.add((output, sink), |lists| &mut lists.sinks)
+    /// Adds a hook that stores one output's gradient after the pass; returns its key.
+    pub fn add_retain_grad_hook(&self, output: u32, hook: Arc<dyn RetainGradHook<V>>) -> u64 {
+        self.add((output, hook), |lists| &mut lists.retain_grad_hooks)
     }
 
     /// Adds a hook that runs before the rule; returns its key.
@@ -99,7 +99,7 @@ impl<V: Value> Attachments<V> {
         let mut lists = self.lists();
         let gone = (
             take(&mut lists.outputs, key),
-            take(&mut lists.sinks, key),
+            take(&mut lists.retain_grad_hooks, key),
             take(&mut lists.pre_hooks, key),
             take(&mut lists.commit_hooks, key),
             take(&mut lists.post_hooks, key),
@@ -113,9 +113,9 @@ impl<V: Value> Attachments<V> {
         values(&self.lists().outputs)
     }
 
-    /// The sinks of retained gradients.
-    pub fn sinks(&self) -> Vec<(u32, Arc<dyn Sink<V>>)> {
-        values(&self.lists().sinks)
+    /// The retain_grad_hooks of retained gradients.
+    pub fn retain_grad_hooks(&self) -> Vec<(u32, Arc<dyn RetainGradHook<V>>)> {
+        values(&self.lists().retain_grad_hooks)
     }
 
     /// The hooks that run before the rule.

@@ -55,7 +55,7 @@ pub trait NodeHook<V>: Send + Sync {
 }
 
 /// Stores a retained gradient of a non-leaf once the pass has succeeded.
-pub trait Sink<V>: Send + Sync {
+pub trait RetainGradHook<V>: Send + Sync {
     /// Stores the gradient.
     fn store(&self, grad: V, create_graph: bool) -> Result<()>;
 }

@@ -26,7 +26,7 @@ use crate::threads;
 pub enum Targets<V: Value> {
     /// To every reached leaf.
     Leaves,
-    /// Only to these leaves, and to the sinks of these outputs; nodes that do not lead to them do not run.
+    /// Only to these leaves, and to the retain-grad hooks of these outputs; nodes that do not lead to them do not run.
     LeavesOf(Vec<Edge<V>>),
     /// To the caller, one gradient per edge; nothing is committed.
     Capture(Vec<Edge<V>>),
@@ -221,8 +221,8 @@ fn finish<V: Value>(
             commit(item.node.get(), options, host, grad)?;
         }
     }
-    for (sink, grad) in outcome.stored {
-        sink.store(grad, options.create_graph)?;
+    for (hook, grad) in outcome.stored {
+        hook.store(grad, options.create_graph)?;
     }
     for (position, grad) in outcome.captured {
         captured[position] = Some(grad);

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::graph::arena::{NodeBorrow, last_seq, set_last_seq};
 use crate::graph::attachments::Attachments;
 use crate::graph::call_site;
-use crate::graph::hook::Sink;
+use crate::graph::hook::RetainGradHook;
 use crate::graph::mode::{CHECK_NAN, GRAD, INFERENCE, Mode, PACKING, TRACING};
 use crate::graph::node::{Flags, Node};
 use crate::graph::rule_context::{Context, NO_TARGET};
@@ -113,7 +113,7 @@ impl PassOptions {
 /// What a worker has collected for the end of the pass.
 pub(super) struct Outcome<V> {
     pub(super) captured: Vec<(usize, V)>,
-    pub(super) stored: Vec<(Arc<dyn Sink<V>>, V)>,
+    pub(super) stored: Vec<(Arc<dyn RetainGradHook<V>>, V)>,
     pub(super) commits: Vec<(u32, V)>,
 }
 
@@ -256,9 +256,9 @@ fn run_output_hooks<V: Value>(
             *slot = Some(new);
         }
     }
-    for (output, sink) in attachments.sinks() {
+    for (output, hook) in attachments.retain_grad_hooks() {
         if let Some(Some(grad)) = grads.get(output as usize) {
-            outcome.stored.push((sink, grad.clone()));
+            outcome.stored.push((hook, grad.clone()));
         }
     }
     options.enter();

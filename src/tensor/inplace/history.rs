@@ -175,7 +175,7 @@ impl History {
             drop(state);
             drop((done, before, writes));
             for meta in retained.iter().filter_map(Weak::upgrade) {
-                retain_grad::move_sink(&meta, Some(&edge));
+                retain_grad::move_hook(&meta, Some(&edge));
             }
         }
     }
@@ -275,7 +275,7 @@ impl Tensor {
         history.push(write, whole);
         let retained: Vec<_> =
             history.lock().retained.iter().filter_map(|one| one.meta.upgrade()).collect();
-        retained.iter().for_each(retain_grad::remove_sink);
+        retained.iter().for_each(retain_grad::remove_hook);
     }
 
     /// Called after a write through this view: `base` is its base, or another view of it.
@@ -306,12 +306,12 @@ impl Tensor {
         if !of_base {
             let meta = self.ensure_meta();
             meta.rebase(Some(edge.clone()), version);
-            retain_grad::move_sink(meta, Some(&edge));
+            retain_grad::move_hook(meta, Some(&edge));
         }
         Some(edge)
     }
 
-    /// Notes that `meta` retains the gradient of this tensor, so that its sink follows the writes.
+    /// Notes that `meta` retains the gradient of this tensor, so that its hook follows the writes.
     pub(in crate::tensor) fn note_retention(&self, meta: &Arc<Meta>) {
         let history = self.history_or_new();
         let mut state = history.lock();
