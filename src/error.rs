@@ -254,8 +254,8 @@ errors! {
     /// A state in which the call makes no sense.
     State { op: Op, what: String, remedy: &'static str } => GradientError,
         "{op}: {what}; {remedy}";
-    /// What a function that is being recorded for replay must not do.
-    Captured { op: Op, what: String, remedy: &'static str } => CompileError,
+    /// What a traced function must not do.
+    NotTraceable { op: Op, what: String, remedy: &'static str } => CompileError,
         "{op}: {what}; {remedy}";
     /// A message that a source document fixes word for word.
     Contract { what: String } => ContractError,

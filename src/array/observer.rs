@@ -23,12 +23,12 @@ pub trait MemoryObserver: Sync {
     /// Checks a read of contents by other code than a kernel.
     ///
     /// # Errors
-    /// `Captured` if the reader would keep a value that differs in later calls.
+    /// `NotTraceable` if the reader would keep a value that differs in later calls.
     fn check_read(&self, op: &'static str, storage: &Storage) -> Result<()>;
     /// Checks a write in place before it happens; `recorded`: autograd records it.
     ///
     /// # Errors
-    /// `Captured` if the write cannot be repeated or rolled back.
+    /// `NotTraceable` if the write cannot be repeated or rolled back.
     fn check_write(&self, storage: &Storage, recorded: bool) -> Result<()>;
     /// Whether `check_read` would refuse the contents of a buffer.
     fn refuses_read(&self, buffer: usize) -> bool;
@@ -152,7 +152,7 @@ pub(super) fn count_handles(storage: &Storage) -> u64 {
 /// Checks a read of contents by other code than a kernel.
 ///
 /// # Errors
-/// `Captured` if the reader would keep a value that differs in later calls.
+/// `NotTraceable` if the reader would keep a value that differs in later calls.
 #[inline]
 pub fn check_read(op: &'static str, storage: &Storage) -> Result<()> {
     if is_active() { check_read_slow(op, storage) } else { Ok(()) }
@@ -166,7 +166,7 @@ fn check_read_slow(op: &'static str, storage: &Storage) -> Result<()> {
 /// Checks a write in place before it happens; `recorded`: autograd records it.
 ///
 /// # Errors
-/// `Captured` if the write cannot be repeated or rolled back.
+/// `NotTraceable` if the write cannot be repeated or rolled back.
 #[inline]
 pub fn check_write(storage: &Storage, recorded: bool) -> Result<()> {
     if is_active() { check_write_slow(storage, recorded) } else { Ok(()) }

@@ -290,24 +290,24 @@ impl Storage {
         self.header().count.load(Ordering::Acquire) != known
     }
 
-    /// Whether this is the only handle, not counting those of captures. What autograd records must not depend on whether a
-    /// capture runs: one more node would change the order of the nodes of a pass.
+    /// Whether this is the only handle, not counting those of traces. What autograd records must not depend on whether a
+    /// trace runs: one more node would change the order of the nodes of a pass.
     #[inline]
-    pub fn is_unique_outside_captures(&self) -> bool {
-        self.is_unique() || (observer::is_active() && self.is_unique_in_capture())
+    pub fn is_unique_outside_traces(&self) -> bool {
+        self.is_unique() || (observer::is_active() && self.is_unique_in_trace())
     }
 
     #[cold]
-    fn is_unique_in_capture(&self) -> bool {
+    fn is_unique_in_trace(&self) -> bool {
         let count = self.header().count.load(Ordering::Acquire);
         count == self.count_unit() + DATA_HANDLE * observer::count_handles(self)
     }
 
-    /// Whether this is the only handle (but for captures) of memory that only the engine can reach.
+    /// Whether this is the only handle (but for traces) of memory that only the engine can reach.
     #[inline]
     pub fn is_exclusive(&self) -> bool {
         let header = self.header();
-        self.is_unique_outside_captures() && !header.kind.is_adopted() && !header.is_exported()
+        self.is_unique_outside_traces() && !header.kind.is_adopted() && !header.is_exported()
     }
 
     /// Counts a writable export, unless saved values, programs or detached tensors hold data handles. `known` is the number

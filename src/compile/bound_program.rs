@@ -51,7 +51,7 @@ impl Program {
     /// overwrites.
     ///
     /// # Errors
-    /// `Argument` if number, dtype or shape of the arguments differ, or one is not contiguous; `Captured` if the
+    /// `Argument` if number, dtype or shape of the arguments differ, or one is not contiguous; `NotTraceable` if the
     /// program writes to the memory of an argument.
     pub fn bind(self: &Arc<Program>, arguments: &[Tensor]) -> Result<BoundProgram> {
         self.check(OP, arguments)?;
@@ -91,7 +91,7 @@ impl BoundProgram {
     /// Runs the program on the current contents of the arguments.
     ///
     /// # Errors
-    /// `State` if another thread is running it; `Captured` if a guard failed or a decision differs from the trace;
+    /// `State` if another thread is running it; `NotTraceable` if a guard failed or a decision differs from the trace;
     /// what a step raises.
     pub fn run(&self) -> Result<()> {
         let grad_memory = self.program.grad_memory();
@@ -124,10 +124,10 @@ impl BoundProgram {
     /// step failed, 4 a panic.
     ///
     /// # Errors
-    /// `Captured` if the program calls Python code.
+    /// `NotTraceable` if the program calls Python code.
     pub fn callable(self: &Arc<BoundProgram>) -> Result<CClosure> {
         if self.program.executable().steps().iter().any(Step::calls_host) {
-            return Err(Box::new(Error::Captured {
+            return Err(Box::new(Error::NotTraceable {
                 op: OP.into(),
                 what: "the function calls Python code, which C cannot".into(),
                 remedy: "call it from Python",
@@ -138,7 +138,7 @@ impl BoundProgram {
             Ok(()) => STATUS_OK,
             Err(error) => match *error {
                 Error::State { .. } => STATUS_BUSY,
-                Error::Captured { .. } => STATUS_STALE,
+                Error::NotTraceable { .. } => STATUS_STALE,
                 _ => STATUS_FAILED,
             },
         };
@@ -149,7 +149,7 @@ impl BoundProgram {
 /// The error that the function must be bound again.
 #[cold]
 pub(crate) fn stale_error() -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: OP.into(),
         what: "what the function read or decided while it was recorded is different now".into(),
         remedy: "call the function itself with these arguments, then bind it again",

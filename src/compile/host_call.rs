@@ -64,7 +64,7 @@ impl HostCallStep {
         let text = |dtype, dims: &[usize]| format!("{dtype}{}", Dims::from(dims));
         let got: Vec<String> = got.iter().map(|t| text(t.dtype(), t.shape())).collect();
         let want: Vec<String> = want.iter().map(|v| text(v.dtype, v.dims)).collect();
-        Box::new(Error::Captured {
+        Box::new(Error::NotTraceable {
             op: self.name.into(),
             what: format!(
                 "it gave [{}] when the function was recorded, and gives [{}] now",
@@ -165,7 +165,7 @@ impl HostSpan {
     /// this step writes.
     ///
     /// # Errors
-    /// `Captured` if the code reads tensors of the function that were not passed to it.
+    /// `NotTraceable` if the code reads tensors of the function that were not passed to it.
     pub fn replace(
         self,
         name: &'static str,
@@ -189,8 +189,8 @@ impl HostSpan {
         host_step: Arc<dyn HostFunction>,
     ) -> Result<Vec<Tensor>> {
         self.drop_launches().map_err(|error| match *error {
-            Error::Captured { what, remedy, .. } => {
-                Box::new(Error::Captured { op: name.into(), what, remedy })
+            Error::NotTraceable { what, remedy, .. } => {
+                Box::new(Error::NotTraceable { op: name.into(), what, remedy })
             }
             error => Box::new(error),
         })?;
@@ -227,7 +227,7 @@ impl Drop for HostSpan {
 /// Calls a callback now and, if a trace is active, by a step of the program.
 ///
 /// # Errors
-/// What the callback raises; `Captured` if it reads tensors of the function that were not passed to it.
+/// What the callback raises; `NotTraceable` if it reads tensors of the function that were not passed to it.
 pub fn call(
     name: &'static str,
     inputs: &[&Tensor],

@@ -266,7 +266,7 @@ pub(super) fn refuse_own_gradients(
 
 #[cold]
 fn uses_gradient_of_argument() -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: "the function reads or sets the gradient of an argument, of which it gets a copy"
             .into(),

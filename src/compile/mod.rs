@@ -27,5 +27,5 @@ pub use exec::{
     BoundMemory, CClosure, CFunction, Executable, HostStates, ResultMemory, StepExplanation,
     elements_mut,
 };
-pub use ir::{Action, Buffer, BufferId, Chain, Map, MapOperand, Output, Slice, Source, Step};
+pub use ir::{Action, Buffer, BufferId, BufferView, Chain, Map, MapOperand, Output, Source, Step};
 pub use trace::{ForwardBackward, InputCounts, PartialBackward, TracedResult, Tracer};

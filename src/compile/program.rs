@@ -15,7 +15,7 @@ use crate::compile::{Source, TracedResult, Tracer};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
 use crate::tensor::traced_grad_effects;
@@ -43,16 +43,16 @@ impl Signature {
     }
 
     /// The shape and dtype, with another leading axis.
-    pub(crate) fn spec(&self, leading: Option<usize>) -> Spec {
+    pub(crate) fn spec(&self, leading: Option<usize>) -> ShapeDType {
         let dims = leading.into_iter().chain(self.dims.iter().copied()).collect();
-        Spec { dims, dtype: self.dtype }
+        ShapeDType { dims, dtype: self.dtype }
     }
 }
 
 /// Calls `f` as a dry run: undoes its side effects after `read_results` has read its results.
 ///
 /// # Errors
-/// What `f` raises; `Captured` if `f` could not be traced.
+/// What `f` raises; `NotTraceable` if `f` could not be traced.
 #[cfg(feature = "python")]
 pub(crate) fn dry_run<T, R, E: From<Box<Error>>>(
     f: impl FnOnce() -> Result<T, E>,
@@ -99,7 +99,7 @@ impl Program {
     /// some arguments are Python scalars; a function that uses float32 is refused then.
     ///
     /// # Errors
-    /// What `f` raises; `Captured` if the function cannot be traced.
+    /// What `f` raises; `NotTraceable` if the function cannot be traced.
     pub fn trace<E: From<Box<Error>>>(
         arguments: &[Tensor],
         has_scalars: bool,
@@ -316,7 +316,7 @@ impl Program {
         if !arguments.iter().any(|argument| self.writes_to(argument)) {
             return Ok(());
         }
-        Err(Box::new(Error::Captured {
+        Err(Box::new(Error::NotTraceable {
             op: op.into(),
             what: "an argument is memory that the function changes".into(),
             remedy: "pass a copy of it",
@@ -372,7 +372,7 @@ pub(crate) fn traced_result(t: &Tensor) -> TracedResult<'_> {
 
 #[cold]
 fn argument_as_gradient() -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: OP.into(),
         what: "an argument becomes the gradient of a leaf".into(),
         remedy: "give the leaf a copy of it",

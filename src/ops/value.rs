@@ -9,7 +9,7 @@ use crate::array::{Layout, ShapeVec, observer};
 use crate::dtype::{DType, Half};
 use crate::error::Result;
 use crate::graph::{self, Arena, FusedNodes, Pack, Value};
-use crate::kernels::elementwise::{In, apply};
+use crate::kernels::elementwise::{LoopOperand, apply};
 use crate::ops::core::broadcast::reshape_dims;
 use crate::ops::core::elementwise::{OperandRef, binary, binary_scalar};
 use crate::ops::core::fused_backward::run_fused;
@@ -130,7 +130,7 @@ impl Value for Tensor {
         match last {
             Some(last) => last.write(&acc, &zeros_added(last.read(&acc)?)?)?,
             None if acc.flags().has(TensorFlags::ZERO_PADDED) => {}
-            None => add_to_view(&acc, In::Int(0)),
+            None => add_to_view(&acc, LoopOperand::Int(0)),
         }
         part.write(&acc, &sum)?;
         Ok(acc.marked(TensorFlags::ZERO_PADDED))
@@ -138,8 +138,8 @@ impl Value for Tensor {
 }
 
 /// Adds to a view in its own memory.
-fn add_to_view(view: &Tensor, term: In<'_>) {
-    apply(ADD.forward, &[In::View(view.view_of()), term], view.shared_view_mut(), &[]);
+fn add_to_view(view: &Tensor, term: LoopOperand<'_>) {
+    apply(ADD.forward, &[LoopOperand::View(view.view_of()), term], view.shared_view_mut(), &[]);
 }
 
 /// [`Value::accumulate_slice`] in the memory of `acc`, for parts that are blocks of it: adds the new part, and adds zeros to
@@ -155,9 +155,11 @@ fn accumulate_block(acc: &Tensor, last: Option<&PartialGradient>, part: &Partial
     let Some(outside) = before.and_then(|before| before.difference(&block, whole)) else {
         return false;
     };
-    add_to_view(&acc.with_layout(block), In::View(part.gradient().view_of()));
+    add_to_view(&acc.with_layout(block), LoopOperand::View(part.gradient().view_of()));
     if !is_padded {
-        outside.into_iter().for_each(|rest| add_to_view(&acc.with_layout(rest), In::Int(0)));
+        outside
+            .into_iter()
+            .for_each(|rest| add_to_view(&acc.with_layout(rest), LoopOperand::Int(0)));
     }
     true
 }
@@ -168,7 +170,7 @@ impl Tensor {
         let small =
             |out| ADD.run_flat(&[self, new].map(OperandRef::Tensor), self.dtype(), out, &[]);
         if !self.flat().is_some_and(small) {
-            add_to_view(self, In::View(new.view_of()));
+            add_to_view(self, LoopOperand::View(new.view_of()));
         }
     }
 

@@ -377,9 +377,9 @@ impl Tensor {
         self.is_contiguous() && self.storage.is_reusable()
     }
 
-    /// As `is_overwritable`, but a capture of this thread may hold the memory: it records what is written.
+    /// As `is_overwritable`, but a trace of this thread may hold the memory: it sees what is written.
     #[inline]
-    pub(crate) fn is_overwritable_in_capture(&self) -> bool {
+    pub(crate) fn is_overwritable_in_trace(&self) -> bool {
         self.is_contiguous() && self.storage.is_exclusive()
     }
 

@@ -39,7 +39,7 @@ impl State {
     fn is_read_elsewhere(&self, grad: &Tensor) -> bool {
         let memory = grad.storage();
         (self.holders.includes_other_threads() || memory.is_viewed())
-            && !memory.is_unique_outside_captures()
+            && !memory.is_unique_outside_traces()
     }
 }
 

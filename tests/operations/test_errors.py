@@ -272,7 +272,7 @@ TABLE: list[Row] = [
 REASONS = {
     "Internal": "a bug of ours: nothing known raises it",
     "Interrupted": "a signal during a backward: test_autograd.py sends one",
-    "Captured": "what a compiled function must not do: test_compile_refusals.py",
+    "NotTraceable": "what a compiled function must not do: test_compile_refusals.py",
     "Diverged": "ends a replay: test_compile.py sees that the function is recorded again",
     "Enough": "ends the repetition of a checkpoint: test_checkpoint.py sees that it stays inside",
     "Cycle": "an edge always goes to an older node; tests/graph_*.rs closes one by hand",

@@ -28,7 +28,8 @@ use crate::bindings::object::wrap;
 use crate::compile::host_call::HostSpan;
 use crate::error::Error;
 use crate::graph::{Flags, ModeGuard, SavedValues};
-use crate::ops::custom_op::{FunctionCall, SavedKind, SavedRole, Spec};
+use crate::ops::core::shape_dtype::ShapeDType;
+use crate::ops::custom_op::{FunctionCall, SavedKind, SavedRole};
 use crate::ops::inplace::methods;
 use crate::tensor::Tensor;
 
@@ -247,8 +248,14 @@ impl<'py> CustomCall<'_, 'py> {
             callee: self.callee,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
-            inputs: self.arguments.tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
-            outputs: tensors.iter().filter_map(as_tensor).map(Spec::of).collect(),
+            inputs: self
+                .arguments
+                .tensors
+                .iter()
+                .filter_map(as_tensor)
+                .map(ShapeDType::of)
+                .collect(),
+            outputs: tensors.iter().filter_map(as_tensor).map(ShapeDType::of).collect(),
             tree: tree.clone(),
             saved_kinds: entries.saved_kinds,
             host_step,

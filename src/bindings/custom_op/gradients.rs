@@ -16,7 +16,8 @@ use crate::bindings::pytree::Node;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Edges};
 use crate::ops::core::broadcast::{astype, broadcast_to};
-use crate::ops::custom_op::{GradientCheck, Spec, guard_edge};
+use crate::ops::core::shape_dtype::ShapeDType;
+use crate::ops::custom_op::{GradientCheck, guard_edge};
 use crate::tensor::Tensor;
 
 pub(super) type CheckedGradients = SmallVec<[(usize, Tensor); 2]>;
@@ -194,7 +195,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
 
     /// Converts one gradient to a tensor.
     #[inline]
-    fn gradient(&self, index: usize, ob: &Bound<'py, PyAny>, spec: &Spec) -> Result<Tensor> {
+    fn gradient(&self, index: usize, ob: &Bound<'py, PyAny>, spec: &ShapeDType) -> Result<Tensor> {
         if let Some(tensor) = as_tensor(ob) {
             return Ok(tensor.clone().writable());
         }
@@ -206,7 +207,7 @@ impl<'py> ReturnedGradients<'_, 'py> {
         &self,
         index: usize,
         ob: &Bound<'py, PyAny>,
-        spec: &Spec,
+        spec: &ShapeDType,
     ) -> Result<Tensor> {
         let foreign_error = |raised| from_python(raised, self.rule.note());
         if let Some(number) = weak_number(ob).map_err(foreign_error)? {

@@ -30,7 +30,8 @@ use crate::bindings::package;
 use crate::compile::trace::buffers::was_read_refused;
 use crate::error::Result;
 use crate::graph::{Context, Foreign, ModeGuard, Rule};
-use crate::ops::custom_op::{SavedKind, Spec, intermediate_edge, require_all_gradients};
+use crate::ops::core::shape_dtype::ShapeDType;
+use crate::ops::custom_op::{SavedKind, intermediate_edge, require_all_gradients};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
 
 /// The owner of backward.
@@ -49,8 +50,8 @@ pub(super) struct PythonRule {
     pub(super) callee: Callee,
     pub(super) context: Py<FunctionContext>,
     pub(super) slots: Slots,
-    pub(super) inputs: SmallVec<[Spec; 2]>,
-    pub(super) outputs: SmallVec<[Spec; 1]>,
+    pub(super) inputs: SmallVec<[ShapeDType; 2]>,
+    pub(super) outputs: SmallVec<[ShapeDType; 1]>,
     /// The structure of the outputs; `None` for one tensor.
     pub(super) tree: Option<Arc<SlotTree>>,
     pub(super) saved_kinds: SmallVec<[SavedKind; 4]>,
@@ -263,7 +264,7 @@ fn is_once(backward: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Shape and dtype of the outputs of a custom function's node; `None` for any other node.
-pub(crate) fn output_specs(node: &crate::tensor::Node) -> Option<&[Spec]> {
+pub(crate) fn output_specs(node: &crate::tensor::Node) -> Option<&[ShapeDType]> {
     Some(&node.rule().as_any()?.downcast_ref::<PythonRule>()?.outputs)
 }
 

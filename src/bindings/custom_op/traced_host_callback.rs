@@ -156,7 +156,7 @@ pub(super) fn request_retrace(name: &str, reads_values: &AtomicBool) -> Box<Erro
     reads_values.store(true, Ordering::Relaxed);
     RETRACE.set(true);
     let error = || {
-        Box::new(Error::Captured {
+        Box::new(Error::NotTraceable {
             op: name.to_owned().into(),
             what: "its backward looks at values in a function that fg.compile records".into(),
             remedy: "let exceptions of the backward pass end the function",
@@ -180,7 +180,7 @@ pub(crate) fn trace_with_retry<T>(mut trace: impl FnMut() -> PyResult<T>) -> PyR
 /// The error for a second derivative of a host callback.
 #[cold]
 pub(super) fn no_second_derivative(name: &str) -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: name.to_owned().into(),
         what: "it looks at values, and a function that fg.compile records asks for its second derivative".into(),
         remedy: "write its forward and backward with tensor operations, or leave the function uncompiled",
@@ -189,7 +189,7 @@ pub(super) fn no_second_derivative(name: &str) -> Box<Error> {
 
 #[cold]
 fn refuse_host_step(name: &str, does: &str, remedy: &'static str) -> PyErr {
-    to_python(Box::new(Error::Captured {
+    to_python(Box::new(Error::NotTraceable {
         op: name.to_owned().into(),
         what: format!("it looks at values in a function that fg.compile records, and {does}"),
         remedy,

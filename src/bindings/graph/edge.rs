@@ -7,7 +7,7 @@ use crate::bindings::graph::hooks::edge_of;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::{PyNode, wrap_node};
 use crate::ops::autograd::backward::Endpoint;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::Edge;
 
 /// The place of a tensor in the graph: usable instead of the tensor as output or input of `autograd.grad` and as root
@@ -69,5 +69,5 @@ impl GradientEdge {
 pub(crate) fn get_gradient_edge(tensor: &Bound<'_, PyTensor>) -> PyResult<GradientEdge> {
     let tensor = &tensor.get().tensor;
     let edge = edge_of("get_gradient_edge", tensor)?;
-    Ok(GradientEdge { point: Endpoint { edge, spec: Spec::of(tensor) } })
+    Ok(GradientEdge { point: Endpoint { edge, spec: ShapeDType::of(tensor) } })
 }

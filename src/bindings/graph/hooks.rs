@@ -15,7 +15,7 @@ use crate::bindings::object::{PyTensor, object_of, set_identity, wrap_read_only}
 use crate::error::{Error, Result};
 use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, RunningPass, recording};
 use crate::ops::core::broadcast::astype;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, Meta, Node, Tensor};
 
 fn name_of(function: &Bound<'_, PyAny>) -> String {
@@ -40,7 +40,7 @@ fn read_only_all<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bou
 fn replacement(
     function: &Bound<'_, PyAny>,
     returned: &Bound<'_, PyAny>,
-    like: &Spec,
+    like: &ShapeDType,
 ) -> Result<Option<Tensor>> {
     if returned.is_none() {
         return Ok(None);
@@ -77,7 +77,7 @@ impl Hook<Tensor> for GradientHook {
         attached(|py| {
             let Some(function) = self.0.get(py) else { return Ok(None) };
             let _state = ThreadStateGuard::new(py);
-            let like = Spec::of(&grad);
+            let like = ShapeDType::of(&grad);
             let returned = wrap_read_only(py, grad).and_then(|grad| function.call1((grad,)));
             let returned = returned.map_err(|raised| from_python(raised, note(&function)))?;
             replacement(&function, &returned, &like)
@@ -112,7 +112,9 @@ impl PythonNodeHook {
             return Err(Error::Argument { op: name_of(function).into(), what, remedy }.into());
         }
         let replace = |(item, old): (&Bound<'_, PyAny>, &Option<Tensor>)| match old {
-            Some(old) => Ok(replacement(function, item, &Spec::of(old))?.or(Some(old.clone()))),
+            Some(old) => {
+                Ok(replacement(function, item, &ShapeDType::of(old))?.or(Some(old.clone())))
+            }
             None if item.is_none() => Ok(None),
             None => Err(Box::new(Error::Argument {
                 op: name_of(function).into(),

@@ -16,19 +16,19 @@ use crate::bindings::object::node::{PyNode, wrap_node};
 use crate::bindings::object::{PyTensor, wrap};
 use crate::graph::{self, NodeId};
 use crate::ops::autograd::graph_size;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Accumulate, Edge, Node, Tensor};
 
 impl PyNode {
     /// Shape and dtype of an output, if known.
-    pub(crate) fn spec(&self, index: u32) -> Option<Spec> {
+    pub(crate) fn spec(&self, index: u32) -> Option<ShapeDType> {
         let rule = custom_op::output_specs(&self.node).and_then(|specs| specs.get(index as usize));
         if let Some(spec) = rule.or_else(|| self.seen_output(index)) {
             return Some(spec.clone());
         }
         let leaf = self.node.rule().as_any()?.downcast_ref::<Accumulate>()?;
         let (dims, dtype) = leaf.spec();
-        Some(Spec { dims: dims.into(), dtype })
+        Some(ShapeDType { dims: dims.into(), dtype })
     }
 }
 

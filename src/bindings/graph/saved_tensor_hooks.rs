@@ -15,7 +15,7 @@ use crate::bindings::object::{PyTensor, object_of, wrap};
 use crate::error::{Dims, Error, Result};
 use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING, Value};
 use crate::ops::autograd::checkpoint::{Recompute, checkpoint_with};
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, SavedTensor, Tensor, same_elements, saved_tensor_hooks};
 use crate::threads::Mutex;
 
@@ -39,7 +39,7 @@ impl Hooks {
 impl Pack<Tensor> for Hooks {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
         attached(|py| {
-            let (spec, version) = (Spec::of(&value), value.version());
+            let (spec, version) = (ShapeDType::of(&value), value.version());
             let foreign_error =
                 |raised| from_python(raised, "raised in the pack hook of saved_tensors_hooks");
             let Some(pack) = self.pack.get(py) else {
@@ -72,14 +72,14 @@ impl Pack<Tensor> for Hooks {
 struct Packed {
     object: Mutex<Option<Py<PyAny>>>,
     unpack: Arc<Callback>,
-    spec: Spec,
+    spec: ShapeDType,
     /// The saved value, if pack returned the tensor's own memory: it is protected from later writes.
     saved: Option<SavedTensor>,
 }
 
 impl Packed {
     fn check_spec(&self, tensor: &Tensor) -> Result<()> {
-        let Spec { dims, dtype } = &self.spec;
+        let ShapeDType { dims, dtype } = &self.spec;
         if tensor.shape() == &dims[..] && tensor.dtype() == *dtype {
             return Ok(());
         }

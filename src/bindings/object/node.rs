@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::bindings::object::{PyTensor, object_of};
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Accumulate, Node, Tensor};
 use crate::threads::{Mutex, MutexGuard, assert_no_lock_held};
 
@@ -18,7 +18,7 @@ pub(crate) struct PyNode {
     pub(crate) node: Node,
     serial: u64,
     /// Number, shape and dtype of one output, if known.
-    output: OnceLock<(u32, Spec)>,
+    output: OnceLock<(u32, ShapeDType)>,
     /// How many tensor objects hold this object as well as a count on the node.
     owners: AtomicU32,
 }
@@ -68,12 +68,12 @@ impl PyNode {
     /// Stores the shape and dtype of `tensor`, an output of this node.
     pub(crate) fn remember_output(&self, tensor: &Tensor) {
         if let Some(edge) = tensor.producer_edge() {
-            let _ = self.output.set((edge.output(), Spec::of(tensor)));
+            let _ = self.output.set((edge.output(), ShapeDType::of(tensor)));
         }
     }
 
     /// Shape and dtype of output `index`, if that output was seen.
-    pub(crate) fn seen_output(&self, index: u32) -> Option<&Spec> {
+    pub(crate) fn seen_output(&self, index: u32) -> Option<&ShapeDType> {
         self.output.get().filter(|(seen, _)| *seen == index).map(|(_, spec)| spec)
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn wrap(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>>
         return wrap_known(py, tensor);
     }
     // The memory of a view that an operation made of its own intermediate is the view's alone.
-    let alone = tensor.is_view() && tensor.storage().is_unique_outside_captures();
+    let alone = tensor.is_view() && tensor.storage().is_unique_outside_traces();
     let tensor = if alone { tensor.owner() } else { tensor };
     Ok(free_list::new_object(py, tensor, None)?.into_any())
 }

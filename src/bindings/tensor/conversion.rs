@@ -55,7 +55,7 @@ fn reword_trace_error(py: Python<'_>, error: PyErr) -> PyErr {
         return error;
     }
     let what = "the array would keep what the arguments of a function that fg.compile is recording are now";
-    to_python(Box::new(Error::Captured {
+    to_python(Box::new(Error::NotTraceable {
         op: ASSIGNMENT.into(),
         what: what.into(),
         remedy: BUFFER_HINT,
@@ -139,7 +139,7 @@ impl PyTensor {
             ));
         }
         if writable && buffers::is_tracing_outside_host_code() {
-            return Err(to_python(Box::new(Error::Captured {
+            return Err(to_python(Box::new(Error::NotTraceable {
                 op: "numpy(writable=True)".into(),
                 what: "what NumPy code writes to the memory would not be written again by later calls of a function \
                        that fg.compile is recording"

@@ -64,7 +64,7 @@ impl DifferentiableProgram {
     /// [`Program::try_trace`](crate::compile::program::Program::try_trace).
     ///
     /// # Errors
-    /// What `f` raises; `Captured` if the function cannot be traced.
+    /// What `f` raises; `NotTraceable` if the function cannot be traced.
     pub fn trace<E: From<Box<Error>>>(
         arguments: &[Tensor],
         requires: &[bool],

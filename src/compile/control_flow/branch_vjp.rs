@@ -8,7 +8,7 @@ use crate::compile::autograd::{Closures, OriginalFunction, differentiate_call};
 use crate::error::Result;
 use crate::graph::Foreign;
 use crate::ops::autograd::backward::Endpoint;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::Tensor;
 
 /// The Python functions of the branches.
@@ -33,7 +33,7 @@ pub(super) struct BranchVjp {
     /// The results that have cotangents.
     pub(super) grad_results: Vec<usize>,
     /// The shapes and dtypes of the gradients, without those of operands that do not require grad.
-    pub(super) targets: Vec<Spec>,
+    pub(super) targets: Vec<ShapeDType>,
 }
 
 impl OriginalFunction for BranchVjp {
@@ -49,7 +49,7 @@ impl OriginalFunction for BranchVjp {
         let is_target = self.requires.iter().copied().chain(self.closures.iter().map(|_| true));
         let wanted = gradients.into_iter().zip(is_target).filter(|(_, wanted)| *wanted);
         let gradient_or_zeros =
-            |((gradient, _), spec): ((Option<Tensor>, bool), &Spec)| match gradient {
+            |((gradient, _), spec): ((Option<Tensor>, bool), &ShapeDType)| match gradient {
                 Some(gradient) => Ok(gradient),
                 None => spec.zeros(),
             };

@@ -57,7 +57,7 @@ impl ForwardState {
     ) -> Result<()> {
         let current_trace = launch::trace_identity();
         if current_trace != 0 && self.trace != 0 && current_trace != self.trace {
-            return Err(Box::new(Error::Captured {
+            return Err(Box::new(Error::NotTraceable {
                 op: name.into(),
                 what: "the body of a loop differentiates a loop or branch outside of it".into(),
                 remedy: "compute the derivative outside, or call the loop or branch inside",

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Context, Foreign, Host, ModeGuard, detach_if_long, recording};
 use crate::kernels::{View, ViewMut};
 use crate::ops::autograd::backward::Endpoint;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::Tensor;
 
 /// The scanned tensors of a loop.
@@ -39,7 +39,7 @@ pub struct Scanned<'a> {
 /// The final carry, then the stacked results of `carry, ys = f(carry, x)` for every element `x`.
 ///
 /// # Errors
-/// What `f` raises; `Captured` if it cannot be traced; `Shape` if the carry changes its shape or dtype.
+/// What `f` raises; `NotTraceable` if it cannot be traced; `Shape` if the carry changes its shape or dtype.
 pub fn scan<E: From<Box<Error>>>(
     carry: &[Tensor],
     scanned: Scanned<'_>,
@@ -97,7 +97,7 @@ fn results_of_no_iteration(carry: &[Tensor], subprogram: &Subprogram) -> Result<
 
 #[cold]
 fn loses_history() -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "while_loop".into(),
         what: "a carried value requires grad, and what the body makes of it does not".into(),
         remedy: "detach it before the loop",
@@ -219,13 +219,13 @@ impl TracedLoop {
     }
 
     /// The shape and dtype of a result.
-    fn result(&self, k: usize) -> Spec {
+    fn result(&self, k: usize) -> ShapeDType {
         let stacked = (k >= self.program.carries()).then_some(self.program.length());
         self.results[k].spec(stacked)
     }
 
     /// The shape and dtype of the gradient of an argument or a closure.
-    fn target(&self, target: usize) -> Spec {
+    fn target(&self, target: usize) -> ShapeDType {
         match target.checked_sub(self.arguments.len()) {
             Some(closure) => self.closures[closure].spec.clone(),
             None => {

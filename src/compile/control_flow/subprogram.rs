@@ -14,7 +14,7 @@ use crate::graph::{
     Context, Host, Mode, ModeGuard, NestedStart, SERIAL, Saved, SavedValues, next_node_seq,
 };
 use crate::ops::autograd::backward::{Endpoint, GradOptions, grad_of};
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::traced_grad_effects;
 use crate::tensor::{Edge, Tensor};
 
@@ -41,7 +41,7 @@ impl Subprogram {
     /// then the running gradient sum of each closure.
     ///
     /// # Errors
-    /// What `f` raises; `Captured` if it cannot be traced.
+    /// What `f` raises; `NotTraceable` if it cannot be traced.
     pub(super) fn trace<E: From<Box<Error>>>(
         arguments: &[Tensor],
         requires: &[bool],
@@ -146,11 +146,11 @@ pub(super) fn saved_or_empty(
 /// The contiguous cotangents of these results. A missing one is an empty tensor if `may_miss`, else zeros.
 pub(super) fn cotangents_of(
     cx: &Context<'_, Tensor>,
-    results: impl Iterator<Item = (usize, Spec)>,
+    results: impl Iterator<Item = (usize, ShapeDType)>,
     may_miss: bool,
 ) -> Result<Vec<Tensor>> {
     let nothing =
-        |spec: &Spec| if may_miss { Tensor::empty(&[0], DType::U8) } else { spec.zeros() };
+        |spec: &ShapeDType| if may_miss { Tensor::empty(&[0], DType::U8) } else { spec.zeros() };
     results.map(|(k, spec)| cx.grad(k).map_or_else(|| nothing(&spec), to_contiguous)).collect()
 }
 
@@ -175,7 +175,7 @@ fn closures(
     let gradients =
         grad_of(boundary.roots.clone(), boundary.closures.clone(), &seeds, &options, host)?;
     let target = |(edge, gradient): (&Edge, Option<Tensor>)| {
-        Some(Endpoint { edge: edge.clone(), spec: Spec::of(&gradient?) })
+        Some(Endpoint { edge: edge.clone(), spec: ShapeDType::of(&gradient?) })
     };
     Ok(boundary.closures.iter().zip(gradients).filter_map(target).collect())
 }
@@ -195,7 +195,7 @@ pub(super) fn minus_zeros(target: &Endpoint) -> Vec<u8> {
 
 #[cold]
 fn has_hooks() -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: "the body of a loop or a branch closes over a tensor that has hooks".into(),
         remedy: "pass it as an argument of the body",
@@ -210,7 +210,7 @@ fn missing_program() -> Box<Error> {
 
 #[cold]
 fn sets_gradients() -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: "the body of a loop or a branch sets gradients of leaves".into(),
         remedy: "return them instead",

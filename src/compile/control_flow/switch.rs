@@ -19,7 +19,7 @@ use crate::graph::{Context, Foreign, Host, NoHost, recording};
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::ops::autograd::backward::Endpoint;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::Tensor;
 
 const NAME: &str = "switch";
@@ -27,7 +27,7 @@ const NAME: &str = "switch";
 /// The results of `functions[index]` on the operands. `index` is a scalar of int64 and is clamped to the range.
 ///
 /// # Errors
-/// What a branch raises; `Captured` if one cannot be traced; `Argument` if their results differ in number, dtype or
+/// What a branch raises; `NotTraceable` if one cannot be traced; `Argument` if their results differ in number, dtype or
 /// shape.
 pub fn switch(
     index: &Tensor,
@@ -57,7 +57,7 @@ struct TracedSwitch {
     /// The results that require grad in some branch.
     grad_results: Vec<usize>,
     /// The targets of gradients: index among the node's edges, shape and dtype.
-    targets: Vec<(usize, Spec)>,
+    targets: Vec<(usize, ShapeDType)>,
     closures: Vec<Endpoint>,
     external: Vec<Storage>,
 }
@@ -80,8 +80,8 @@ impl TracedSwitch {
         let argument_targets =
             argument_targets.map(|(i, (_, signature))| (1 + i, signature.spec(None)));
         let closed = (1 + operands.len()..).zip(closures.iter().map(|target| target.spec.clone()));
-        let targets: Vec<(usize, Spec)> = argument_targets.chain(closed).collect();
-        let nbytes = |spec: &Spec| spec.dims.iter().product::<usize>() * spec.dtype.size();
+        let targets: Vec<(usize, ShapeDType)> = argument_targets.chain(closed).collect();
+        let nbytes = |spec: &ShapeDType| spec.dims.iter().product::<usize>() * spec.dtype.size();
         let mut external = Vec::new();
         let branches = subprograms.into_iter().map(|mut subprogram| {
             let read = std::mem::take(&mut subprogram.executables.external);
@@ -134,7 +134,7 @@ fn branch(
     subprogram: Subprogram,
     external: usize,
     grad_results: &[usize],
-    targets: &[(usize, Spec)],
+    targets: &[(usize, ShapeDType)],
     closures: &[Endpoint],
 ) -> Branch {
     let taken = (0..).zip(&subprogram.cotangents).filter_map(|(k, number)| number.map(|_| k));

@@ -13,7 +13,7 @@ use super::lazy_plan::{ExecutionPlan, LazyPlan};
 use crate::array::{Elements, ElementsMut, Layout, Storage};
 use crate::compile::ir::execute::run_step;
 use crate::compile::ir::lowered::LoweredStep;
-use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
+use crate::compile::ir::{Buffer, BufferId, BufferView, Output, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::launch::HostFunction;
@@ -68,7 +68,7 @@ impl Executable {
 
     /// The steps as texts: kernel, operands read, operands written.
     pub fn describe_steps(&self) -> Vec<(&'static str, Vec<String>, Vec<String>)> {
-        let texts = |slices: &[Slice]| slices.iter().map(ToString::to_string).collect();
+        let texts = |slices: &[BufferView]| slices.iter().map(ToString::to_string).collect();
         let steps = self.steps().iter();
         steps.map(|step| (step.name, texts(&step.reads), texts(&step.writes))).collect()
     }
@@ -156,7 +156,7 @@ impl Executable {
     /// The number of elements that the steps of a run read and write.
     pub fn work(&self) -> usize {
         let slices = self.steps().iter().flat_map(|step| step.reads.iter().chain(&step.writes));
-        slices.map(Slice::numel).sum()
+        slices.map(BufferView::numel).sum()
     }
 
     /// Allocates the result buffers of one run.

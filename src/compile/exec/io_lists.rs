@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::array::{Layout, Storage};
-use crate::compile::ir::{Action, Buffer, BufferId, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, Source, Step};
 use crate::compile::passes::constant_folding::writers;
 use crate::dtype::DType;
 
@@ -92,7 +92,7 @@ const MAX_SLICES: usize = 64;
 
 /// The slices of external memory that steps write.
 fn external_slices_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, Layout, DType)> {
-    let mut slices: BTreeMap<BufferId, Vec<&Slice>> = BTreeMap::new();
+    let mut slices: BTreeMap<BufferId, Vec<&BufferView>> = BTreeMap::new();
     for slice in steps.iter().flat_map(|step| &step.writes) {
         if buffers[slice.buffer as usize].source.external().is_some() {
             slices.entry(slice.buffer).or_default().push(slice);
@@ -119,7 +119,8 @@ fn external_slices_written(steps: &[Step], buffers: &[Buffer]) -> Vec<(Storage, 
 
 /// Whether a decision step follows a step with a side effect.
 fn may_diverge_late(steps: &[Step], buffers: &[Buffer]) -> bool {
-    let external = |w: &Slice| matches!(buffers[w.buffer as usize].source, Source::External(_));
+    let external =
+        |w: &BufferView| matches!(buffers[w.buffer as usize].source, Source::External(_));
     let changes = |step: &Step| step.calls_host() || step.writes.iter().any(external);
     let since = steps.iter().position(changes).unwrap_or(steps.len());
     steps[since..].iter().any(|s| matches!(s.action, Action::Decision(_)))

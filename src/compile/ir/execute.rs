@@ -4,9 +4,9 @@
 
 use smallvec::SmallVec;
 
-use super::step::{Action, Map, MapOperand, Slice, Step};
+use super::step::{Action, BufferView, Map, MapOperand, Step};
 use crate::error::Result;
-use crate::kernels::elementwise::{Input, LoopWork, run_loop};
+use crate::kernels::elementwise::{LoopWork, ResolvedOperand, run_loop};
 use crate::kernels::fill::fill_with;
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut, copy, reduce};
@@ -52,20 +52,20 @@ pub(in crate::compile) unsafe fn run_step(
 }
 
 #[inline(always)]
-fn address(slice: &Slice, addresses: &[*mut u8]) -> *mut u8 {
+fn address(slice: &BufferView, addresses: &[*mut u8]) -> *mut u8 {
     addresses[slice.buffer as usize].wrapping_offset(slice.offset)
 }
 
 /// # Safety
 /// As `run_step`.
-unsafe fn view<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> View<'a> {
+unsafe fn view<'a>(slice: &'a BufferView, addresses: &[*mut u8]) -> View<'a> {
     // SAFETY: the slice lies inside its buffer.
     unsafe { View::from_raw(slice.dtype, address(slice, addresses), &slice.dims, &slice.strides) }
 }
 
 /// # Safety
 /// As `run_step`.
-unsafe fn view_mut<'a>(slice: &'a Slice, addresses: &[*mut u8]) -> ViewMut<'a> {
+unsafe fn view_mut<'a>(slice: &'a BufferView, addresses: &[*mut u8]) -> ViewMut<'a> {
     // SAFETY: the slice lies inside its buffer, which belongs to this run, or is external memory that the eager
     // function writes as well.
     unsafe {
@@ -79,8 +79,8 @@ unsafe fn run_map(map: &Map, addresses: &[*mut u8]) {
     // SAFETY: the caller's contract, here and below.
     let inputs = map.ins.iter().map(|argument| match argument {
         // SAFETY: as above.
-        MapOperand::Slice(slice) => Input::View(unsafe { view(slice, addresses) }),
-        MapOperand::Number(bits, dtype) => Input::Number(bits, dtype.size()),
+        MapOperand::BufferView(slice) => ResolvedOperand::View(unsafe { view(slice, addresses) }),
+        MapOperand::Number(bits, dtype) => ResolvedOperand::Number(bits, dtype.size()),
     });
     // SAFETY: as above; operands and output have the dtypes of the loop, as at trace time.
     unsafe {

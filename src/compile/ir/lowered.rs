@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::scalar_arithmetic::ScalarArithmetic;
-use super::step::{Action, BufferId, Map, MapOperand, Slice, Step};
+use super::step::{Action, BufferId, BufferView, Map, MapOperand, Step};
 use super::strided_small;
 use super::strided_small::GatheredLoop;
 use crate::kernels::elementwise::{Loop, LoopCall, MAX_OPERANDS, SMALL_CALL_ELEMENTS};
@@ -30,7 +30,7 @@ pub(in crate::compile) struct OperandRef {
 }
 
 impl OperandRef {
-    pub(in crate::compile) fn of(slice: &Slice) -> OperandRef {
+    pub(in crate::compile) fn of(slice: &BufferView) -> OperandRef {
         OperandRef { buffer: slice.buffer, offset: slice.offset }
     }
 
@@ -141,7 +141,7 @@ pub(in crate::compile) fn can_lower(step: &Step) -> bool {
 }
 
 /// Whether an element-wise step with this output can be lowered, if its operands allow it.
-pub(in crate::compile) fn may_lower(out: &Slice) -> bool {
+pub(in crate::compile) fn may_lower(out: &BufferView) -> bool {
     let row = out.dims.last().copied().unwrap_or(1);
     out.numel() <= SMALL_CALL_ELEMENTS || row <= SMALL_CALL_ELEMENTS && out.numel() <= MAX_ELEMENTS
 }
@@ -184,7 +184,7 @@ fn lower_map(map: &Map) -> Option<LoweredStep> {
     let mut strides: [&[isize]; MAX_OPERANDS + 1] = [&map.out.strides; MAX_OPERANDS + 1];
     let mut sizes = [map.out.dtype.size(); MAX_OPERANDS + 1];
     for (k, argument) in map.ins.iter().enumerate() {
-        let MapOperand::Slice(slice) = argument else { return None };
+        let MapOperand::BufferView(slice) = argument else { return None };
         debug_assert_eq!(slice.dims, map.out.dims, "operands of one shape");
         (ins[k], strides[k], sizes[k]) =
             (OperandRef::of(slice), &slice.strides, slice.dtype.size());
@@ -213,7 +213,7 @@ fn lower_map(map: &Map) -> Option<LoweredStep> {
     )
 }
 
-fn lower_copy(from: &Slice, to: &Slice) -> Option<LoweredStep> {
+fn lower_copy(from: &BufferView, to: &BufferView) -> Option<LoweredStep> {
     let size = to.dtype.size();
     let mut axes = Axes::new(&to.dims, [&from.strides, &to.strides]).collapse(false);
     let (n, inner) = axes.pop();

@@ -8,4 +8,4 @@ pub(in crate::compile) mod step;
 mod strided_small;
 
 pub use crate::kernels::fused::chain::Chain;
-pub use step::{Action, Buffer, BufferId, Map, MapOperand, Output, Slice, Source, Step};
+pub use step::{Action, Buffer, BufferId, BufferView, Map, MapOperand, Output, Source, Step};

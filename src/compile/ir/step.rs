@@ -60,7 +60,7 @@ pub struct Buffer {
 }
 
 /// A strided view of a buffer.
-pub type Slice = Operand<BufferId>;
+pub type BufferView = Operand<BufferId>;
 
 /// An element-wise loop over operands.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ pub struct Map {
     /// The operands: slices or scalars.
     pub ins: SmallVec<[MapOperand; 2]>,
     /// The output.
-    pub out: Slice,
+    pub out: BufferView,
     /// Parameters of the loop.
     pub params: SmallVec<[f64; 2]>,
     /// The cost in nanoseconds per element.
@@ -90,7 +90,7 @@ impl Map {
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapOperand {
     /// An array.
-    Slice(Slice),
+    BufferView(BufferView),
     /// A scalar, broadcast to all elements: its bytes and dtype.
     Number(u64, DType),
 }
@@ -99,15 +99,15 @@ impl MapOperand {
     /// The dtype of its elements.
     pub fn dtype(&self) -> DType {
         match self {
-            MapOperand::Slice(slice) => slice.dtype,
+            MapOperand::BufferView(slice) => slice.dtype,
             MapOperand::Number(_, dtype) => *dtype,
         }
     }
 
     /// The slice; `None` for a scalar.
-    pub fn slice(&self) -> Option<&Slice> {
+    pub fn slice(&self) -> Option<&BufferView> {
         match self {
-            MapOperand::Slice(slice) => Some(slice),
+            MapOperand::BufferView(slice) => Some(slice),
             MapOperand::Number(..) => None,
         }
     }
@@ -142,9 +142,9 @@ pub struct Step {
     /// The kernel's name.
     pub name: &'static str,
     /// The operands read.
-    pub reads: SmallVec<[Slice; 2]>,
+    pub reads: SmallVec<[BufferView; 2]>,
     /// The operands written.
-    pub writes: SmallVec<[Slice; 1]>,
+    pub writes: SmallVec<[BufferView; 1]>,
     /// What it does.
     pub action: Action,
 }
@@ -153,8 +153,8 @@ impl Step {
     /// The step of a launch.
     pub fn new(
         name: &'static str,
-        reads: SmallVec<[Slice; 2]>,
-        writes: SmallVec<[Slice; 1]>,
+        reads: SmallVec<[BufferView; 2]>,
+        writes: SmallVec<[BufferView; 1]>,
         work: LaunchKind,
     ) -> Step {
         let action = match work {
@@ -172,7 +172,7 @@ impl Step {
                     .iter()
                     .filter_map(|number| match number {
                         Some(bits) => Some(MapOperand::Number(*bits, dtype)),
-                        None => slices.next().cloned().map(MapOperand::Slice),
+                        None => slices.next().cloned().map(MapOperand::BufferView),
                     })
                     .collect();
                 let out = writes[0].clone();
@@ -185,7 +185,7 @@ impl Step {
     /// The step of an element-wise loop.
     pub(in crate::compile) fn from_map(name: &'static str, map: Map) -> Step {
         let reads = map.ins.iter().filter_map(|argument| match argument {
-            MapOperand::Slice(slice) => Some(slice.clone()),
+            MapOperand::BufferView(slice) => Some(slice.clone()),
             MapOperand::Number(..) => None,
         });
         let (reads, writes) = (reads.collect(), smallvec![map.out.clone()]);
@@ -201,11 +201,11 @@ impl Step {
     }
 
     /// Changes the slices that it reads.
-    pub(in crate::compile) fn map_reads(&mut self, mut visit: impl FnMut(&mut Slice)) {
+    pub(in crate::compile) fn map_reads(&mut self, mut visit: impl FnMut(&mut BufferView)) {
         self.reads.iter_mut().for_each(&mut visit);
         if let Action::Map(map) = &mut self.action {
             for argument in &mut map.ins {
-                if let MapOperand::Slice(slice) = argument {
+                if let MapOperand::BufferView(slice) = argument {
                     visit(slice);
                 }
             }
@@ -220,7 +220,7 @@ impl Step {
         if let Action::Map(map) = &mut self.action {
             map.out.buffer = renumber(map.out.buffer);
             for argument in &mut map.ins {
-                if let MapOperand::Slice(slice) = argument {
+                if let MapOperand::BufferView(slice) = argument {
                     slice.buffer = renumber(slice.buffer);
                 }
             }
@@ -249,7 +249,7 @@ pub struct Output {
     pub dtype: DType,
 }
 
-impl std::fmt::Display for Slice {
+impl std::fmt::Display for BufferView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let dims: Vec<String> = self.dims.iter().map(ToString::to_string).collect();
         write!(f, "%{} {}[{}]", self.buffer, self.dtype, dims.join("×"))

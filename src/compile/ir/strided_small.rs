@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use smallvec::SmallVec;
 
 use super::lowered::{LoweredStep, OperandRef};
-use super::step::{Map, MapOperand, Slice};
+use super::step::{BufferView, Map, MapOperand};
 use crate::kernels::elementwise::{Loop, LoopCall, MAX_OPERANDS};
 use crate::kernels::fused::chain::MAX_ITEMSIZE;
 
@@ -34,7 +34,7 @@ pub(in crate::compile) struct GatheredLoop {
 }
 
 impl StridedElements {
-    fn of(slice: &Slice) -> StridedElements {
+    fn of(slice: &BufferView) -> StridedElements {
         let size = slice.dtype.size();
         let offsets = (!slice.is_contiguous()).then(|| {
             let mut offsets = vec![0isize];
@@ -49,7 +49,7 @@ impl StridedElements {
     }
 }
 
-fn is_small(slice: &Slice) -> bool {
+fn is_small(slice: &BufferView) -> bool {
     (1..=MAX_ELEMENTS).contains(&slice.numel()) && slice.dtype.size() <= MAX_ITEMSIZE
 }
 
@@ -59,8 +59,8 @@ pub(in crate::compile) fn lower_map(map: &Map) -> Option<LoweredStep> {
         return None;
     }
     let elements = |argument: &MapOperand| match argument {
-        MapOperand::Slice(slice) if slice.dtype.size() > MAX_ITEMSIZE => None,
-        MapOperand::Slice(slice) => Some(StridedElements::of(slice)),
+        MapOperand::BufferView(slice) if slice.dtype.size() > MAX_ITEMSIZE => None,
+        MapOperand::BufferView(slice) => Some(StridedElements::of(slice)),
         MapOperand::Number(..) => None,
     };
     let ins: Option<SmallVec<[StridedElements; 3]>> = map.ins.iter().map(elements).collect();
@@ -70,7 +70,7 @@ pub(in crate::compile) fn lower_map(map: &Map) -> Option<LoweredStep> {
 }
 
 /// Lowers a short copy.
-pub(in crate::compile) fn lower_copy(from: &Slice, to: &Slice) -> Option<LoweredStep> {
+pub(in crate::compile) fn lower_copy(from: &BufferView, to: &BufferView) -> Option<LoweredStep> {
     if !is_small(to) || from.numel() != to.numel() {
         return None;
     }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::fuse::{elements, is_whole_reduction};
 use super::fuse_rows::expand_columns;
-use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, Map, MapOperand, Source, Step};
 use crate::kernels::fused::broadcast::broadcast_pattern;
 use crate::kernels::fused::chain::{
     Chain, ChainShape, REDUCTION_COST, RepeatedOperand, RepeatedSource,
@@ -95,19 +95,19 @@ impl<'a> SlotAllocator<'a> {
     }
 
     /// Elements per row of a slice.
-    fn width(&self, slice: &Slice) -> usize {
+    fn width(&self, slice: &BufferView) -> usize {
         if slice.numel() == self.shape.numel() { self.shape.row } else { 1 }
     }
 
     /// Elements in memory.
-    fn memory(&self, slice: &Slice) -> Location {
+    fn memory(&self, slice: &BufferView) -> Location {
         let step = slice.dtype.size() * self.width(slice);
         Location::Memory { buffer: slice.buffer, offset: slice.offset, step }
     }
 
     /// Where a result goes: to the cache, if nothing outside the chain uses it, or if it is written several times. A loop in
     /// place is slow: it goes to another slot, if there is one.
-    fn out(&mut self, slice: &Slice, in_place: bool) -> Location {
+    fn out(&mut self, slice: &BufferView, in_place: bool) -> Location {
         let buffer = slice.buffer;
         if let Some(&slot) = self.slots.get(&buffer) {
             let Some(other) = self.slot() else { return Location::Slot(slot) };
@@ -137,12 +137,12 @@ impl<'a> SlotAllocator<'a> {
             return found.map(|value| Location::Slot(value.slot));
         }
         match argument {
-            MapOperand::Slice(slice) => Some(self.elements(slice)),
+            MapOperand::BufferView(slice) => Some(self.elements(slice)),
             MapOperand::Number(..) => None,
         }
     }
 
-    fn elements(&self, slice: &Slice) -> Location {
+    fn elements(&self, slice: &BufferView) -> Location {
         match self.slots.get(&slice.buffer) {
             Some(&slot) => Location::Slot(slot),
             None => self.memory(slice),
@@ -167,14 +167,14 @@ impl<'a> SlotAllocator<'a> {
 fn repeated_value(argument: &MapOperand) -> Option<(RepeatedSource, usize)> {
     let from = match argument {
         MapOperand::Number(bits, _) => RepeatedSource::Number(*bits),
-        MapOperand::Slice(slice) if slice.is_value() => {
+        MapOperand::BufferView(slice) if slice.is_value() => {
             RepeatedSource::Memory { buffer: slice.buffer, offset: slice.offset }
         }
-        MapOperand::Slice(slice) if !slice.is_contiguous() => {
+        MapOperand::BufferView(slice) if !slice.is_contiguous() => {
             let (count, inner) = broadcast_pattern(&slice.dims, &slice.strides)?;
             RepeatedSource::Broadcast { buffer: slice.buffer, offset: slice.offset, count, inner }
         }
-        MapOperand::Slice(_) => return None,
+        MapOperand::BufferView(_) => return None,
     };
     Some((from, argument.dtype().size()))
 }
@@ -204,12 +204,12 @@ fn assemble_chain(
     program_uses: &[usize],
 ) -> Step {
     // The results of leaves lie in memory of the run.
-    let mut leaves: Vec<Slice> = Vec::new();
+    let mut leaves: Vec<BufferView> = Vec::new();
     for out in steps.iter().filter(|step| is_whole_reduction(step)).map(|step| &step.writes[0]) {
         let (count, buffer) = (shape.numel().div_ceil(WHOLE_LEAF), buffers.len() as BufferId);
         let nbytes = count * out.dtype.size();
         buffers.push(Buffer { source: Source::Temporary, nbytes });
-        leaves.push(Slice::contiguous(buffer, out.dtype, &[count]));
+        leaves.push(BufferView::contiguous(buffer, out.dtype, &[count]));
     }
     let mut allocator = SlotAllocator::new(&steps, shape, buffers, program_uses);
     let mut ops: Vec<ChainOp> = Vec::with_capacity(steps.len());
@@ -229,8 +229,8 @@ fn assemble_chain(
         allocator.release(index);
     }
     let cost = steps.iter().map(|step| cost(step, shape)).sum();
-    let needs_memory = |slice: &&Slice| !allocator.local.contains(&slice.buffer);
-    let mut reads: SmallVec<[Slice; 2]> = SmallVec::new();
+    let needs_memory = |slice: &&BufferView| !allocator.local.contains(&slice.buffer);
+    let mut reads: SmallVec<[BufferView; 2]> = SmallVec::new();
     for slice in steps.iter().flat_map(|s| &s.reads).filter(needs_memory) {
         if !reads.contains(slice) {
             reads.push(slice.clone());
@@ -259,14 +259,14 @@ impl SlotAllocator<'_> {
             map.ins.iter().map(|argument| self.argument(argument)).collect();
         let (table, params, width) = (map.table, map.params.clone(), self.width(&map.out));
         let in_place = map.ins.iter().any(|argument| match argument {
-            MapOperand::Slice(slice) => slice.buffer == map.out.buffer,
+            MapOperand::BufferView(slice) => slice.buffer == map.out.buffer,
             MapOperand::Number(..) => false,
         });
         Some(ChainOp::Map { table, ins: ins?, out: self.out(&map.out, in_place), params, width })
     }
 
     /// The link of a copy, of a row's element to all of the row if it is broadcast.
-    fn copy(&mut self, read: &Slice, out: &Slice) -> ChainOp {
+    fn copy(&mut self, read: &BufferView, out: &BufferView) -> ChainOp {
         let size = out.dtype.size();
         if !read.is_contiguous() {
             let from = self.column(read);
@@ -277,14 +277,14 @@ impl SlotAllocator<'_> {
     }
 
     /// Where the elements are of which there is one for each row.
-    fn column(&self, slice: &Slice) -> Location {
+    fn column(&self, slice: &BufferView) -> Location {
         let (buffer, offset, step) = (slice.buffer, slice.offset, slice.dtype.size());
         let slot = self.slots.get(&buffer).map(|&slot| Location::Slot(slot));
         slot.unwrap_or(Location::Memory { buffer, offset, step })
     }
 
     /// The copy of what waited in a slot for the last link that writes it, which is this one.
-    fn copy_back(&self, link: usize, out: &Slice) -> Option<ChainOp> {
+    fn copy_back(&self, link: usize, out: &BufferView) -> Option<ChainOp> {
         let from = Location::Slot(*self.slots.get(&out.buffer)?);
         let is_last = self.writes[&out.buffer].1 == link && !self.local.contains(&out.buffer);
         let step = out.dtype.size() * self.width(out);

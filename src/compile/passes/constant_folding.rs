@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::array::Storage;
 use crate::compile::ir::execute::run_step;
-use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, Map, MapOperand, Source, Step};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::elementwise::{LoopCall, MAX_OPERANDS};
@@ -33,7 +33,7 @@ pub(in crate::compile) fn writers(steps: &[Step], buffers: usize) -> Vec<usize> 
 }
 
 /// Whether a slice covers its whole buffer in C order.
-pub(in crate::compile) fn is_whole(slice: &Slice, buffers: &[Buffer]) -> bool {
+pub(in crate::compile) fn is_whole(slice: &BufferView, buffers: &[Buffer]) -> bool {
     slice.offset == 0
         && slice.is_contiguous()
         && slice.numel() * slice.dtype.size() == buffers[slice.buffer as usize].nbytes
@@ -69,7 +69,7 @@ fn fold_scalars(steps: &mut [Step], buffers: &[Buffer]) {
     }
 }
 
-fn fill_step(bits: u64, out: Slice) -> Step {
+fn fill_step(bits: u64, out: BufferView) -> Step {
     let (reads, writes) = (SmallVec::new(), smallvec![out]);
     Step { name: "fill", reads, writes, action: Action::Fill(bits) }
 }
@@ -81,7 +81,7 @@ fn with_scalars(
     buffers: &[Buffer],
 ) -> Option<Map> {
     let number = |argument: &MapOperand| {
-        let MapOperand::Slice(slice) = argument else { return None };
+        let MapOperand::BufferView(slice) = argument else { return None };
         let buffer = slice.buffer as usize;
         let bits = match (fill_values[buffer], &buffers[buffer].source) {
             (Some((bits, dtype)), _) if dtype == slice.dtype => bits,
@@ -104,7 +104,7 @@ fn with_scalars(
 }
 
 /// The bytes of the element of a scalar slice; loops take only dtypes that are `known_to_programs`.
-fn read_element(storage: &Storage, slice: &Slice) -> u64 {
+fn read_element(storage: &Storage, slice: &BufferView) -> u64 {
     let mut word = 0u64;
     assert!(slice.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
     // SAFETY: the slice lies inside its buffer, and its element fits the word.
@@ -172,7 +172,7 @@ fn foldable(steps: &[Step], buffers: &[Buffer]) -> Vec<bool> {
         let mut changed = false;
         let mut folded = Vec::with_capacity(steps.len());
         for step in steps {
-            let constant = |slice: &Slice| {
+            let constant = |slice: &BufferView| {
                 let b = slice.buffer as usize;
                 matches!(buffers[b].source, Source::Constant(_)) || outputs[b] && !not_foldable[b]
             };
@@ -211,7 +211,7 @@ fn is_pure(step: &Step, buffers: &[Buffer]) -> bool {
 
 /// Replaces small strided constants by contiguous copies.
 fn make_contiguous(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
-    let mut copies: HashMap<Slice, Slice> = HashMap::new();
+    let mut copies: HashMap<BufferView, BufferView> = HashMap::new();
     for step in steps {
         let has_strided =
             |map: &&Map| map.ins.iter().any(|argument| is_strided_constant(argument, buffers));
@@ -223,7 +223,7 @@ fn make_contiguous(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
             if !is_strided_constant(argument, buffers) {
                 continue;
             }
-            let MapOperand::Slice(slice) = argument else { continue };
+            let MapOperand::BufferView(slice) = argument else { continue };
             let nbytes = slice.numel() * slice.dtype.size();
             let copy = match copies.get(slice) {
                 Some(copy) => copy.clone(),
@@ -241,7 +241,7 @@ fn make_contiguous(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
 
 /// Whether an operand is a small constant that is not contiguous.
 fn is_strided_constant(argument: &MapOperand, buffers: &[Buffer]) -> bool {
-    let MapOperand::Slice(slice) = argument else { return false };
+    let MapOperand::BufferView(slice) = argument else { return false };
     matches!(buffers[slice.buffer as usize].source, Source::Constant(_))
         && !slice.is_contiguous()
         && !slice.is_value()
@@ -249,10 +249,14 @@ fn is_strided_constant(argument: &MapOperand, buffers: &[Buffer]) -> bool {
 }
 
 /// A new constant with a contiguous copy of these elements.
-fn contiguous_copy(slice: &Slice, nbytes: usize, buffers: &mut Vec<Buffer>) -> Result<Slice> {
+fn contiguous_copy(
+    slice: &BufferView,
+    nbytes: usize,
+    buffers: &mut Vec<Buffer>,
+) -> Result<BufferView> {
     let storage = Storage::alloc(nbytes)?;
     let source = Source::Constant(storage);
-    let copy = Slice::contiguous(buffers.len() as BufferId, slice.dtype, &slice.dims);
+    let copy = BufferView::contiguous(buffers.len() as BufferId, slice.dtype, &slice.dims);
     buffers.push(Buffer { source, nbytes });
     let (from, to) = (&buffers[slice.buffer as usize], &buffers[copy.buffer as usize]);
     let addresses = [address(from), address(to)];

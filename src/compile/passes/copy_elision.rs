@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::constant_folding::is_whole;
 use crate::array::Storage;
-use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, Map, MapOperand, Source, Step};
 
 /// The writes to buffers in a run.
 struct BufferWrites<'a> {
@@ -235,9 +235,9 @@ pub(in crate::compile) fn retarget_producers(steps: &mut Vec<Step>, buffers: &[B
 }
 
 /// Whether a step uses the buffer of a slice only by writing other bytes of it.
-fn writes_disjoint_bytes(step: &Step, slice: &Slice) -> bool {
+fn writes_disjoint_bytes(step: &Step, slice: &BufferView) -> bool {
     let own = byte_range(slice);
-    let apart = |w: &Slice| {
+    let apart = |w: &BufferView| {
         let other = byte_range(w);
         w.buffer != slice.buffer || other.end <= own.start || own.end <= other.start
     };
@@ -245,7 +245,7 @@ fn writes_disjoint_bytes(step: &Step, slice: &Slice) -> bool {
 }
 
 /// The byte range that a slice spans in its buffer.
-fn byte_range(slice: &Slice) -> Range<isize> {
+fn byte_range(slice: &BufferView) -> Range<isize> {
     let size = slice.dtype.size() as isize;
     let extent = |(&dim, &stride): (&usize, &isize)| (dim as isize - 1) * stride * size;
     let (mut start, mut end) = (slice.offset, slice.offset + size);
@@ -283,7 +283,7 @@ fn retargeted_producer(
     let mut map = map.clone();
     if map.out.dims != target.dims {
         for argument in &mut map.ins {
-            let MapOperand::Slice(slice) = argument else { continue };
+            let MapOperand::BufferView(slice) = argument else { continue };
             if !slice.is_contiguous() {
                 return None;
             }

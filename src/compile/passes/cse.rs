@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::constant_folding::{is_whole, writers};
 use super::copy_elision::Aliases;
 use crate::array::hash::{FastHasher, FastMap};
-use crate::compile::ir::{Action, Buffer, BufferId, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, MapOperand, Source, Step};
 
 /// How often each operand of a step was written before it.
 type Versions = SmallVec<[u32; 4]>;
@@ -28,7 +28,7 @@ pub(in crate::compile) fn eliminate(steps: &mut Vec<Step>, buffers: &[Buffer]) {
     for index in 0..steps.len() {
         steps[index].rename_buffers(|buffer| aliases.resolve(buffer));
         let step = &steps[index];
-        let whole_temporary = |slice: &Slice| {
+        let whole_temporary = |slice: &BufferView| {
             let buffer = &buffers[slice.buffer as usize];
             writers[slice.buffer as usize] == 1
                 && matches!(buffer.source, Source::Temporary)
@@ -38,7 +38,7 @@ pub(in crate::compile) fn eliminate(steps: &mut Vec<Step>, buffers: &[Buffer]) {
             && whole_temporary(out)
             && is_comparable(step)
         {
-            let version = |read: &Slice| match is_external(read.buffer, buffers) {
+            let version = |read: &BufferView| match is_external(read.buffer, buffers) {
                 true => external,
                 false => versions[read.buffer as usize],
             };
@@ -82,7 +82,7 @@ fn hash(step: &Step, versions: &Versions) -> u64 {
             for argument in &map.ins {
                 match argument {
                     MapOperand::Number(bits, _) => bits.hash(&mut mixer),
-                    MapOperand::Slice(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
+                    MapOperand::BufferView(slice) => (slice.buffer, slice.offset).hash(&mut mixer),
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::chain_slots::build_chain;
 use super::copy_elision::overlap;
 use super::fuse_rows::{is_column, is_profitable, row_reduction};
-use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, Map, MapOperand, Source, Step};
 use crate::kernels::fused::broadcast::broadcast_pattern;
 use crate::kernels::fused::chain::{ChainShape, MAX_ITEMSIZE, MIN_CHAIN_ELEMENTS};
 use crate::kernels::fused::chain_op::MAX_REDUCTIONS;
@@ -115,12 +115,12 @@ impl OpenChain {
     }
 
     /// Whether an operand has one element per row, broadcast along the row.
-    fn is_column(&self, slice: &Slice) -> bool {
+    fn is_column(&self, slice: &BufferView) -> bool {
         self.shape.is_some_and(|shape| is_column(slice, shape))
     }
 
     /// The access pattern of an operand; `None` for a broadcast operand other than a column.
-    fn access_pattern(&self, slice: &Slice) -> Option<AccessPattern> {
+    fn access_pattern(&self, slice: &BufferView) -> Option<AccessPattern> {
         let column = self.is_column(slice);
         let narrow = column || self.is_narrow(slice.numel());
         (column || !is_broadcast(slice)).then(|| (slice.offset, slice.dtype.size(), narrow))
@@ -153,7 +153,7 @@ impl OpenChain {
     }
 
     /// A copy of contiguous elements or of a column.
-    fn accepts_copy(&self, read: &Slice, out: &Slice) -> bool {
+    fn accepts_copy(&self, read: &BufferView, out: &BufferView) -> bool {
         (read.is_contiguous() || self.is_column(read))
             && out.is_contiguous()
             && read.buffer != out.buffer
@@ -165,15 +165,15 @@ impl OpenChain {
         let narrow = self.is_narrow(map.out.numel());
         let reads = map.ins.iter().all(|argument| match argument {
             MapOperand::Number(..) => true,
-            MapOperand::Slice(slice) if self.access_pattern(slice).is_none() => {
+            MapOperand::BufferView(slice) if self.access_pattern(slice).is_none() => {
                 self.accesses.get(&slice.buffer).is_none_or(|access| !access.written)
                     && slice.buffer != map.out.buffer
                     && (slice.is_value() || !narrow)
             }
-            MapOperand::Slice(slice) if self.is_column(slice) => {
+            MapOperand::BufferView(slice) if self.is_column(slice) => {
                 slice.buffer != map.out.buffer && self.access_agrees(slice, false)
             }
-            MapOperand::Slice(slice) => {
+            MapOperand::BufferView(slice) => {
                 slice.is_contiguous()
                     && self.access_agrees(slice, false)
                     && same_elements(slice, &map.out)
@@ -213,7 +213,7 @@ impl OpenChain {
     }
 
     /// Whether an access matches the earlier ones of the same buffer, or all of them are reads.
-    fn access_agrees(&self, slice: &Slice, writes: bool) -> bool {
+    fn access_agrees(&self, slice: &BufferView, writes: bool) -> bool {
         self.accesses.get(&slice.buffer).is_none_or(|access| {
             let access_pattern = self.access_pattern(slice);
             access_pattern.is_some() && access.elements == access_pattern
@@ -245,7 +245,7 @@ impl OpenChain {
     fn may_precede(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let source = |id: BufferId| &buffers[id as usize].source;
         let is_disjoint =
-            |read: &Slice, written: BufferId| match (source(read.buffer), source(written)) {
+            |read: &BufferView, written: BufferId| match (source(read.buffer), source(written)) {
                 (Source::External(a), Source::External(b)) => !overlap(a, b),
                 (Source::Input(_), Source::External(_)) => false,
                 _ => read.buffer != written,
@@ -259,7 +259,8 @@ impl OpenChain {
     /// Whether a step is short, and may run before or after the chain.
     fn may_move(&self, step: &Step, buffers: &[Buffer]) -> bool {
         let rows = self.shape.map_or(0, |shape| shape.rows);
-        let is_small = |slice: &Slice| slice.numel() < MIN_CHAIN_ELEMENTS || slice.numel() <= rows;
+        let is_small =
+            |slice: &BufferView| slice.numel() < MIN_CHAIN_ELEMENTS || slice.numel() <= rows;
         // What ends many elements is read where they lie, in a chain of rows or behind it.
         let reduces = self.shape.is_some() && matches!(step.action, Action::Reduce(..));
         let plain = match &step.action {
@@ -268,7 +269,7 @@ impl OpenChain {
             Action::Decision(_) => self.kind == FusionKind::Rows,
             _ => false,
         };
-        let is_private = |slice: &Slice| {
+        let is_private = |slice: &BufferView| {
             matches!(buffers[slice.buffer as usize].source, Source::Temporary | Source::Output)
         };
         plain
@@ -301,7 +302,7 @@ impl OpenChain {
 }
 
 /// Whether an operand is broadcast.
-fn is_broadcast(slice: &Slice) -> bool {
+fn is_broadcast(slice: &BufferView) -> bool {
     slice.is_value()
         || (!slice.is_contiguous() && broadcast_pattern(&slice.dims, &slice.strides).is_some())
 }
@@ -319,13 +320,13 @@ pub(in crate::compile) fn elements(step: &Step) -> usize {
 
 /// Whether two steps must keep their order.
 fn must_keep_order(first: &Step, second: &Step) -> bool {
-    let meet = |written: &[Slice], other: &Step| {
+    let meet = |written: &[BufferView], other: &Step| {
         written.iter().any(|w| other.buffers().any(|buffer| buffer == w.buffer))
     };
     meet(&first.writes, second) || meet(&second.writes, first)
 }
 
 /// Whether a step that reads and writes one buffer accesses the same elements.
-fn same_elements(read: &Slice, out: &Slice) -> bool {
+fn same_elements(read: &BufferView, out: &BufferView) -> bool {
     read.buffer != out.buffer || (read.offset, read.dtype.size()) == (out.offset, out.dtype.size())
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use smallvec::smallvec;
 
 use super::fuse::{FusionKind, elements, fuse_steps};
-use crate::compile::ir::{Action, Buffer, BufferId, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, MapOperand, Source, Step};
 use crate::dtype::DType;
 use crate::kernels::fused::broadcast::broadcast_pattern;
 use crate::kernels::fused::chain::{ChainShape, MAX_ROW_ELEMENTS};
@@ -39,7 +39,7 @@ pub(super) fn row_reduction(step: &Step) -> Option<ChainShape> {
 }
 
 /// Whether a slice has one element for each row, which stands for all of the row.
-pub(super) fn is_column(slice: &Slice, shape: ChainShape) -> bool {
+pub(super) fn is_column(slice: &BufferView, shape: ChainShape) -> bool {
     known_to_programs(slice.dtype)
         && slice.numel() == shape.numel()
         && broadcast_pattern(&slice.dims, &slice.strides) == Some((shape.rows, shape.row))
@@ -65,7 +65,7 @@ pub(super) fn expand_columns(
     count(uses, &steps, |n| n - 1);
     let mut expanded: Vec<Step> = Vec::with_capacity(steps.len());
     // The broadcast copies of columns.
-    let mut copies: HashMap<(BufferId, isize, DType), Slice> = HashMap::new();
+    let mut copies: HashMap<(BufferId, isize, DType), BufferView> = HashMap::new();
     for step in steps {
         let mut step = step;
         if let Action::Map(map) = &step.action
@@ -73,7 +73,7 @@ pub(super) fn expand_columns(
         {
             let mut map = map.clone();
             for argument in &mut map.ins {
-                let MapOperand::Slice(slice) = argument else { continue };
+                let MapOperand::BufferView(slice) = argument else { continue };
                 if !is_column(slice, shape) {
                     continue;
                 }
@@ -85,7 +85,7 @@ pub(super) fn expand_columns(
                         column_copy
                     });
                 let dims = &map.out.dims;
-                *slice = Slice::contiguous(column_copy.buffer, slice.dtype, dims);
+                *slice = BufferView::contiguous(column_copy.buffer, slice.dtype, dims);
             }
             step = Step::from_map(step.name, *map);
         }
@@ -97,11 +97,15 @@ pub(super) fn expand_columns(
 }
 
 /// Memory for the elements of a column along the rows, and the step that puts them there.
-fn expanded_column(column: &Slice, shape: ChainShape, buffers: &mut Vec<Buffer>) -> (Slice, Step) {
+fn expanded_column(
+    column: &BufferView,
+    shape: ChainShape,
+    buffers: &mut Vec<Buffer>,
+) -> (BufferView, Step) {
     let (id, dtype) = (buffers.len() as BufferId, column.dtype);
     let nbytes = shape.numel() * dtype.size();
     buffers.push(Buffer { source: Source::Temporary, nbytes });
-    let column_copy = Slice::contiguous(id, dtype, &column.dims);
+    let column_copy = BufferView::contiguous(id, dtype, &column.dims);
     let (reads, writes) = (smallvec![column.clone()], smallvec![column_copy.clone()]);
     (column_copy, Step { name: "copy", reads, writes, action: Action::Copy })
 }

@@ -1,4 +1,4 @@
-//! Dead step elimination, and the memory plan: one block for all temporaries, by their live ranges.
+//! The memory plan: one block for all temporaries, by their live ranges.
 //!
 //! Invariant: two temporaries with overlapping live ranges share no byte, except an operand and the output of a loop
 //! that runs in place.
@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::compile::ir::{Action, Buffer, BufferId, Map, MapOperand, Output, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferId, BufferView, Map, MapOperand, Source, Step};
 
 /// Alignment of temporaries: a cache line, and the widest vector.
 const ALIGNMENT: usize = 64;
@@ -17,48 +17,6 @@ pub(in crate::compile) struct MemoryPlan {
     pub(in crate::compile) offsets: Vec<usize>,
     /// The length of the block.
     pub(in crate::compile) nbytes: usize,
-}
-
-/// Eliminates steps whose outputs are never read.
-pub(in crate::compile) fn eliminate_dead(
-    steps: &mut Vec<Step>,
-    buffers: &[Buffer],
-    outputs: &[Output],
-) {
-    let is_observable =
-        |buffer: &Buffer| matches!(buffer.source, Source::Output | Source::External(_));
-    let mut needed: Vec<bool> = buffers.iter().map(is_observable).collect();
-    outputs.iter().for_each(|output| needed[output.buffer as usize] = true);
-    let mut needed_steps: Vec<bool> = vec![true; steps.len()];
-    for (step, needed_steps) in steps.iter().zip(&mut needed_steps).rev() {
-        // A step without outputs makes objects for later steps; host code has side effects.
-        let is_needed = step.writes.is_empty()
-            || step.calls_host()
-            || step.writes.iter().any(|w| needed[w.buffer as usize]);
-        *needed_steps = is_needed;
-        if is_needed {
-            overwritten_buffers(step, buffers).for_each(|id| needed[id as usize] = false);
-            step.reads.iter().for_each(|read| needed[read.buffer as usize] = true);
-        }
-    }
-    let mut needed_steps = needed_steps.into_iter();
-    steps.retain(|_| needed_steps.next().unwrap_or(true));
-}
-
-/// The temporaries that a step overwrites completely, so that earlier writes to them are dead.
-fn overwritten_buffers<'s>(
-    step: &'s Step,
-    buffers: &'s [Buffer],
-) -> impl Iterator<Item = BufferId> + 's {
-    let overwrites =
-        matches!(step.action, Action::Map(_) | Action::Fill(_) | Action::Copy | Action::Reduce(..));
-    let covers_buffer = move |w: &&Slice| {
-        let Buffer { source, nbytes } = &buffers[w.buffer as usize];
-        let is_injective =
-            w.dims.iter().zip(&w.strides).all(|(&dim, &stride)| dim == 1 || stride != 0);
-        matches!(source, Source::Temporary) && is_injective && w.numel() * w.dtype.size() == *nbytes
-    };
-    step.writes.iter().filter(move |w| overwrites && covers_buffer(w)).map(|w| w.buffer)
 }
 
 /// Assigns offsets first fit, by live range. The output of an element-wise loop reuses the memory of an operand that
@@ -134,7 +92,7 @@ fn memory_owners(
 /// A temporary that a loop may overwrite in place: it reads each element only at the position of the output.
 fn operand_in_place(map: &Map, buffers: &[Buffer]) -> Option<BufferId> {
     let slices = || map.ins.iter().filter_map(MapOperand::slice);
-    let same_elements = |slice: &Slice| {
+    let same_elements = |slice: &BufferView| {
         slice.offset == map.out.offset
             && slice.dims == map.out.dims
             && slice.strides == map.out.strides

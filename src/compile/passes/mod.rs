@@ -5,6 +5,7 @@ mod chain_slots;
 pub(in crate::compile) mod constant_folding;
 pub(in crate::compile) mod copy_elision;
 mod cse;
+mod dead_steps;
 mod fuse;
 mod fuse_rows;
 pub(in crate::compile) mod memory_plan;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: no pass changes a bit of a result.
 
-use super::{constant_folding, copy_elision, cse, fuse, fuse_rows, memory_plan, splat_scalars};
+use super::{constant_folding, copy_elision, cse, dead_steps, fuse, fuse_rows, splat_scalars};
 use crate::compile::ir::{Buffer, Output, Step};
 
 /// Whether a pass is enabled: `FERROGRAD_COMPILE_PASSES` lists the enabled ones; all are if it is not set.
@@ -19,7 +19,7 @@ pub(in crate::compile) fn run(
 ) -> Vec<Step> {
     let eliminate_dead = |steps: &mut Vec<Step>, buffers: &[Buffer]| {
         if is_enabled("dead") {
-            memory_plan::eliminate_dead(steps, buffers, outputs);
+            dead_steps::eliminate_dead(steps, buffers, outputs);
         }
     };
     eliminate_dead(&mut steps, buffers);

@@ -5,7 +5,7 @@
 use crate::array::Storage;
 use crate::array::hash::FastMap;
 use crate::compile::ir::lowered::{can_lower, may_lower};
-use crate::compile::ir::{Buffer, BufferId, MapOperand, Slice, Source, Step};
+use crate::compile::ir::{Buffer, BufferId, BufferView, MapOperand, Source, Step};
 use crate::error::Result;
 use crate::kernels::elementwise::{SMALL_CALL_ELEMENTS, repeat_element};
 use crate::kernels::launch::Strides;
@@ -31,7 +31,8 @@ pub(in crate::compile) fn splat(steps: &mut [Step], buffers: &mut Vec<Buffer>) {
             };
             constants.insert((bits, dtype.size()), buffer);
             let (dims, strides) = (dims.clone(), constant_strides(&dims));
-            *argument = MapOperand::Slice(Slice { buffer, dtype, offset: 0, dims, strides });
+            *argument =
+                MapOperand::BufferView(BufferView { buffer, dtype, offset: 0, dims, strides });
         }
         let splatted = Step::from_map(step.name, map);
         if can_lower(&splatted) {

@@ -163,7 +163,7 @@ pub(crate) fn with_buffer<T>(address: usize, body: impl FnOnce(&mut Buffer) -> T
 
 /// The error of a refused read.
 pub(crate) fn read_refused(op: &'static str) -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: op.into(),
         what:
             "Python reads a value (by if, bool, float, item, print or NumPy) that depends on the \
@@ -188,14 +188,14 @@ pub(crate) fn set_began_in_transform(in_transform: bool) {
 /// The error of a refused in-place write.
 pub(crate) fn write_refused() -> Box<Error> {
     if with_buffers(|buffers| buffers.is_subprogram) == Some(true) {
-        return Box::new(Error::Captured {
+        return Box::new(Error::NotTraceable {
             op: "compile".into(),
             what: "the body of a loop or a branch changes a tensor in place that it did not make"
                 .into(),
             remedy: "carry it: return what it becomes, or change a copy of it",
         });
     }
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: "the function writes what requires grad to a tensor that it closes over".into(),
         remedy: "return it, or detach it",

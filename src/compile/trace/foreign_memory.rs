@@ -7,7 +7,7 @@
 use super::buffers;
 use super::tracer::{TracedSteps, copy_buffer};
 use crate::array::{Storage, observer};
-use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source};
+use crate::compile::ir::{Buffer, BufferId, BufferView, Output, Source};
 use crate::compile::passes::copy_elision::overlap;
 use crate::error::{Error, Result};
 
@@ -76,7 +76,7 @@ fn samples(nbytes: usize) -> impl Iterator<Item = usize> {
 
 /// The byte range of a slice, and whether it lies inside a storage of this length: it may extend into another part of
 /// an array.
-fn extent(slice: &Slice, nbytes: usize) -> ((usize, usize), bool) {
+fn extent(slice: &BufferView, nbytes: usize) -> ((usize, usize), bool) {
     let (mut low, mut high) = (slice.offset, slice.offset);
     for (&dim, &stride) in slice.dims.iter().zip(&slice.strides) {
         let extent_of_axis = stride * dim.saturating_sub(1) as isize * slice.dtype.size() as isize;
@@ -88,7 +88,7 @@ fn extent(slice: &Slice, nbytes: usize) -> ((usize, usize), bool) {
 
 impl TracedSteps {
     /// Checks the contents of foreign memory that the next step reads.
-    pub(super) fn check_foreign_read(&mut self, slice: &Slice) {
+    pub(super) fn check_foreign_read(&mut self, slice: &BufferView) {
         let Some(memory) = self.foreign_storage(slice.buffer) else { return };
         let (bytes, inside) = extent(slice, memory.nbytes());
         if let Err(error) = self.check_contents(slice.buffer, &memory, bytes) {
@@ -205,7 +205,7 @@ impl TracedSteps {
         let mut end = self.steps.len();
         for (first, contents) in foreign.snapshots.into_iter().rev() {
             let constant = self.constant(contents);
-            let read = |slice: &mut Slice| {
+            let read = |slice: &mut BufferView| {
                 if slice.buffer == id {
                     slice.buffer = constant;
                 }
@@ -242,7 +242,7 @@ impl TracedSteps {
 /// The error for an array that NumPy code rewrote during the trace.
 #[cold]
 fn rewritten_error(what: &str) -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: format!("{what} is rewritten by NumPy code while the function is recorded"),
         remedy: "make a new array in its place, or write to a tensor",

@@ -77,7 +77,7 @@ impl Tracer {
     /// run. `None` as `finish`.
     ///
     /// # Errors
-    /// As `finish`; `Captured` if the backward pass changes values of the forward pass in place.
+    /// As `finish`; `NotTraceable` if the backward pass changes values of the forward pass in place.
     pub fn finish_with_backward(
         self,
         counts: InputCounts,

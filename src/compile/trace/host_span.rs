@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::buffers;
 use super::tracer::TracedSteps;
 use crate::array::Storage;
-use crate::compile::ir::{BufferId, Slice};
+use crate::compile::ir::{BufferId, BufferView};
 use crate::error::{Error, Result};
 
 /// A position in a trace, to roll back to.
@@ -41,15 +41,15 @@ impl TracedSteps {
         let dropped = self.steps.split_off(mark.steps);
         let addresses: HashMap<BufferId, usize> =
             self.buffer_ids.iter().map(|(&a, &id)| (id, a)).collect();
-        let address_of = |slice: &Slice| addresses.get(&slice.buffer).copied().unwrap_or(0);
+        let address_of = |slice: &BufferView| addresses.get(&slice.buffer).copied().unwrap_or(0);
         let is_argument =
             |storage: &Storage| self.arguments.iter().any(|argument| argument.same(storage));
-        let writes = |slice: &Slice| {
+        let writes = |slice: &BufferView| {
             let argument =
                 buffers::with_buffer(address_of(slice), |buffer| is_argument(&buffer.storage));
             buffers::host_may_write(address_of(slice)) && argument != Some(true)
         };
-        let reads = |slice: &Slice| buffers::host_read_is_repeatable(address_of(slice));
+        let reads = |slice: &BufferView| buffers::host_read_is_repeatable(address_of(slice));
         let reads = dropped.iter().flat_map(|step| &step.reads).all(reads);
         let writes = dropped.iter().flat_map(|step| &step.writes).all(writes);
         self.forget_foreign((mark.buffers, mark.steps));
@@ -71,7 +71,7 @@ impl TracedSteps {
 /// The error for host code that uses a tensor of the function that it did not receive as an argument.
 #[cold]
 pub(in crate::compile) fn closure_error(does: &str) -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: format!(
             "Python code that every call runs again {does} a tensor of the recorded function that it was not given"

@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use super::forward_backward::InputCounts;
 use crate::compile::exec::Executable;
 use crate::compile::exec::executable::VersionGuards;
-use crate::compile::ir::{Action, Buffer, MapOperand, Output, Slice, Source, Step};
+use crate::compile::ir::{Action, Buffer, BufferView, MapOperand, Output, Source, Step};
 use crate::compile::passes::constant_folding::is_whole;
 use crate::kernels::launch::HostFunction;
 use crate::kernels::launch::LaunchKind;
@@ -118,7 +118,7 @@ impl<'p> ZeroPropagation<'p> {
         }
     }
 
-    fn of(&self, slice: &Slice) -> Contents {
+    fn of(&self, slice: &BufferView) -> Contents {
         self.contents[slice.buffer as usize]
     }
 
@@ -157,7 +157,7 @@ impl<'p> ZeroPropagation<'p> {
     /// The sum of a gradient and a missing one: a copy of the gradient.
     fn simplify_add(&mut self, step: &Step) -> Option<Option<Step>> {
         let (a, b) = addends(step)?;
-        let is_missing = |slice: &Slice| matches!(self.of(slice), Missing | MissingZeros);
+        let is_missing = |slice: &BufferView| matches!(self.of(slice), Missing | MissingZeros);
         let gradient = if is_missing(a) { b } else { a };
         let (to, written) = (&step.writes[0], self.of(gradient));
         if is_missing(gradient) || gradient.dims != to.dims || gradient.dtype != to.dtype {
@@ -171,7 +171,7 @@ impl<'p> ZeroPropagation<'p> {
     }
 
     /// Updates the contents of a buffer that is written, in part or whole.
-    fn write(&mut self, slice: &Slice, written: Contents) -> Option<()> {
+    fn write(&mut self, slice: &BufferView, written: Contents) -> Option<()> {
         let is_whole_slice = is_whole(slice, self.buffers);
         let contents = &mut self.contents[slice.buffer as usize];
         *contents = match (*contents, written) {
@@ -190,10 +190,10 @@ impl<'p> ZeroPropagation<'p> {
 }
 
 /// The operands of an addition.
-fn addends(step: &Step) -> Option<(&Slice, &Slice)> {
+fn addends(step: &Step) -> Option<(&BufferView, &BufferView)> {
     let map = step.map().filter(|map| map.formula().1 == "a + b")?;
     match &map.ins[..] {
-        [MapOperand::Slice(a), MapOperand::Slice(b)] => Some((a, b)),
+        [MapOperand::BufferView(a), MapOperand::BufferView(b)] => Some((a, b)),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use crate::array::hash::FastMap;
 use crate::array::observer;
 use crate::array::{Layout, Storage};
 use crate::compile::exec::executable::{Executable, VersionGuards};
-use crate::compile::ir::{Buffer, BufferId, Output, Slice, Source, Step};
+use crate::compile::ir::{Buffer, BufferId, BufferView, Output, Source, Step};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::launch::{self, HostFunction, Launch, LaunchKind, Object, Operand};
@@ -114,7 +114,7 @@ impl Tracer {
     /// Starts a trace on this thread. `inputs` are copies of `arguments`, whose memory the function must not write.
     ///
     /// # Errors
-    /// `Captured` if this thread is tracing already.
+    /// `NotTraceable` if this thread is tracing already.
     pub fn begin(inputs: &[&Storage], arguments: &[&Storage], has_scalars: bool) -> Result<Tracer> {
         if !buffers::begin() {
             return Err(refusal("the function calls itself, or another one, while it is recorded"));
@@ -208,7 +208,7 @@ impl Tracer {
             steps.error.get_or_insert_with(|| {
                 let remedy =
                     "compute that before the loop or the branch, and pass it as an argument";
-                Box::new(Error::Captured { op: "compile".into(), what: what.into(), remedy })
+                Box::new(Error::NotTraceable { op: "compile".into(), what: what.into(), remedy })
             });
         }
         let guards = buffers::take_outside_reads();
@@ -249,7 +249,8 @@ impl TracedSteps {
         if let LaunchKind::Foreign(host) = &work {
             self.hosts.push(host.clone());
         }
-        let reads: SmallVec<[Slice; 2]> = reads.into_iter().map(|read| self.slice(read)).collect();
+        let reads: SmallVec<[BufferView; 2]> =
+            reads.into_iter().map(|read| self.slice(read)).collect();
         reads.iter().for_each(|read| self.check_foreign_read(read));
         for written in &writes {
             self.note_write(written.buffer, varies);
@@ -265,7 +266,7 @@ impl TracedSteps {
         steps
     }
 
-    fn slice(&mut self, operand: Operand) -> Slice {
+    fn slice(&mut self, operand: Operand) -> BufferView {
         if operand.buffer == 0 && !operand.dims.contains(&0) {
             self.error.get_or_insert_with(|| {
                 let what = "a kernel reads memory that the recording has not seen".into();
@@ -399,12 +400,12 @@ impl TracedSteps {
 
 /// A copy of all bytes of a buffer.
 pub(super) fn copy_buffer(from: BufferId, to: BufferId, nbytes: usize) -> Step {
-    let bytes = |buffer| Slice::contiguous(buffer, DType::U8, &[nbytes]);
+    let bytes = |buffer| BufferView::contiguous(buffer, DType::U8, &[nbytes]);
     Step::new("copy", smallvec![bytes(from)], smallvec![bytes(to)], LaunchKind::Copy)
 }
 
 pub(in crate::compile) fn refusal(what: &str) -> Box<Error> {
-    Box::new(Error::Captured {
+    Box::new(Error::NotTraceable {
         op: "compile".into(),
         what: what.into(),
         remedy: "or leave this function uncompiled",

@@ -134,7 +134,7 @@ pub fn cast(src: View, dst: ViewMut) {
     launch!("cast", [src] => [dst] as as_map(src.dtype, dst.dtype); run(&route, src, dst));
 }
 
-/// As `cast` outside captures; returns whether a float may have been out of the integer's range.
+/// As `cast` outside traces; returns whether a float may have been out of the integer's range.
 pub(crate) fn cast_checked(src: View, dst: ViewMut) -> bool {
     assert_eq!(src.dims, dst.dims, "cast needs equal dims");
     let out_of_range = AtomicBool::new(false);

@@ -38,7 +38,7 @@ pub fn copy(src: View, dst: ViewMut) {
     }
 }
 
-/// Copies the element at `offset` (in elements) to the start of another storage; false in a capture, which
+/// Copies the element at `offset` (in elements) to the start of another storage; false in a trace, which
 /// must record it.
 ///
 /// # Panics

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::contiguous::is_c_contiguous;
 use super::dispatch::{MAX_OPERANDS, parallel_blocks};
-use super::launch_loop::{In, run_opaque, views_of};
+use super::launch_loop::{LoopOperand, run_opaque, views_of};
 use super::loop_call::{Loop, LoopCall};
 use super::loop_table::LoopTable;
 use super::scalar_operand::repeat_element;
@@ -42,11 +42,11 @@ struct ConvertedLoop {
 }
 
 /// The bytes of a scalar operand: rounded to `dtype`, then converted to `wide`.
-fn number_bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
+fn number_bytes(input: LoopOperand<'_>, dtype: DType, wide: DType) -> [u64; 2] {
     let narrow = match input {
-        In::Int(i) => with_dtype!(dtype, T => element_bytes(T::from_i64(i))),
-        In::Float(f) => with_dtype!(dtype, T => element_bytes(T::from_f64(f))),
-        In::View(_) => [0; 2],
+        LoopOperand::Int(i) => with_dtype!(dtype, T => element_bytes(T::from_i64(i))),
+        LoopOperand::Float(f) => with_dtype!(dtype, T => element_bytes(T::from_f64(f))),
+        LoopOperand::View(_) => [0; 2],
     };
     let mut word = [0u64; 2];
     // SAFETY: both hold one element of any dtype.
@@ -66,14 +66,14 @@ fn number_bytes(input: In<'_>, dtype: DType, wide: DType) -> [u64; 2] {
 pub(crate) fn apply_converted(
     table: &LoopTable,
     dtype: DType,
-    ins: &[In<'_>],
+    ins: &[LoopOperand<'_>],
     out: ViewMut<'_>,
     params: &[f64],
 ) {
     let wide = table.computing_dtype(dtype).unwrap_or(dtype);
     let f = table.get(wide).unwrap_or_else(|| no_loop("other elements", dtype));
-    let source = |input: &In<'_>| match *input {
-        In::View(_) => Source::View,
+    let source = |input: &LoopOperand<'_>| match *input {
+        LoopOperand::View(_) => Source::View,
         number => Source::Number(number_bytes(number, dtype, wide)),
     };
     let sources = ins.iter().map(source).collect();

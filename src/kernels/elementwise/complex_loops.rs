@@ -26,18 +26,18 @@ pub trait ComplexFormula {
     const CAREFUL_WHEN: CarefulWhen;
 }
 /// Formulas of sums and products.
-pub struct Ring;
+pub struct NeverCareful;
 /// Formulas with quotients, roots or logarithms.
-pub struct Field;
+pub struct CarefulRange;
 /// Formulas with exponentials or trigonometric functions.
-pub struct Angled;
-impl ComplexFormula for Ring {
+pub struct CarefulAngles;
+impl ComplexFormula for NeverCareful {
     const CAREFUL_WHEN: CarefulWhen = CarefulWhen::Never;
 }
-impl ComplexFormula for Field {
+impl ComplexFormula for CarefulRange {
     const CAREFUL_WHEN: CarefulWhen = CarefulWhen::Range;
 }
-impl ComplexFormula for Angled {
+impl ComplexFormula for CarefulAngles {
     const CAREFUL_WHEN: CarefulWhen = CarefulWhen::Angles;
 }
 
@@ -182,7 +182,7 @@ pub const fn complex64_loops<K: Kernel<N, P>, S: ComplexFormula, const N: usize,
 /// The AVX-512 loop of complex128 for frequent formulas of sums and products: it takes 0.6 of the time of
 /// AVX2. Those of complex64 are bound by conversions.
 pub const fn complex128_avx512_loop<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
-    Loop::new(avx512::<K, Ring, Complex128, N, P, false>)
+    Loop::new(avx512::<K, NeverCareful, Complex128, N, P, false>)
 }
 
 /// # Safety

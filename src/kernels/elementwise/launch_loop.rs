@@ -17,7 +17,7 @@ use crate::kernels::view::{View, ViewMut, one_dtype};
 
 /// An operand of an element-wise loop: elements, or one scalar for all of them.
 #[derive(Clone, Copy, Debug)]
-pub enum In<'a> {
+pub enum LoopOperand<'a> {
     /// Elements; the dims are the output's.
     View(View<'a>),
     /// A float, converted to the dtype of the other operands.
@@ -30,8 +30,8 @@ pub enum In<'a> {
 const WHERE_COST: f32 = 0.3;
 const ZERO_STRIDES: [isize; 64] = [0; 64];
 
-/// An operand of `run_loop`.
-pub(crate) enum Input<'a> {
+/// An operand of `run_loop`; a scalar has the dtype of the loop.
+pub(crate) enum ResolvedOperand<'a> {
     /// Elements.
     View(View<'a>),
     /// The bytes of a scalar in the dtype of the loop, and the size of that dtype.
@@ -49,15 +49,15 @@ pub(crate) enum Input<'a> {
 #[inline]
 pub(crate) unsafe fn run_loop<'a>(
     work: LoopWork<'_>,
-    ins: impl Iterator<Item = Input<'a>>,
+    ins: impl Iterator<Item = ResolvedOperand<'a>>,
     (out, in_place): (ViewMut<'_>, bool),
 ) {
     let operand = |input| match input {
-        Input::View(view) => {
+        ResolvedOperand::View(view) => {
             assert!(view.dims == out.dims, "operands of one shape");
             Operand { ptr: view.ptr, strides: view.strides, itemsize: view.dtype.size() }
         }
-        Input::Number(word, itemsize) => {
+        ResolvedOperand::Number(word, itemsize) => {
             let ptr = std::ptr::from_ref(word).cast();
             Operand { ptr, strides: &ZERO_STRIDES[..out.dims.len()], itemsize }
         }
@@ -71,9 +71,9 @@ pub(crate) unsafe fn run_loop<'a>(
 }
 
 /// The operands that are views.
-pub(super) fn views_of<'a>(ins: &[In<'a>]) -> impl Iterator<Item = View<'a>> {
+pub(super) fn views_of<'a>(ins: &[LoopOperand<'a>]) -> impl Iterator<Item = View<'a>> {
     ins.iter().filter_map(|input| match *input {
-        In::View(view) => Some(view),
+        LoopOperand::View(view) => Some(view),
         _ => None,
     })
 }
@@ -83,7 +83,7 @@ pub(super) fn views_of<'a>(ins: &[In<'a>]) -> impl Iterator<Item = View<'a>> {
 /// # Panics
 /// When they differ: a bug of the caller.
 #[inline]
-fn shared_dtype(ins: &[In<'_>], out: DType) -> DType {
+fn shared_dtype(ins: &[LoopOperand<'_>], out: DType) -> DType {
     let mut views = views_of(ins).map(|view| view.dtype);
     let Some(first) = views.next() else {
         return out;
@@ -97,7 +97,7 @@ fn shared_dtype(ins: &[In<'_>], out: DType) -> DType {
 /// When the table has no loop for it, `out` is not of the dtype of the table's result, or a view has other dims than
 /// the output: bugs of the caller.
 #[inline]
-pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
+pub fn apply(table: &LoopTable, ins: &[LoopOperand<'_>], out: ViewMut<'_>, params: &[f64]) {
     let dtype = shared_dtype(ins, out.dtype);
     assert!(out.dtype == table.result(dtype), "an output of the loop's dtype");
     if !known_to_programs(dtype) || table.get(dtype).is_none() {
@@ -107,7 +107,7 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
     let f = table.get(dtype).unwrap_or_else(|| no_loop("other elements", dtype));
     let _paused = observer::is_active().then(|| {
         let numbers = ins.iter().zip(&constants).map(|(input, &word)| match input {
-            In::View(_) => None,
+            LoopOperand::View(_) => None,
             _ => Some(word),
         });
         let views = views_of(ins).map(|view| launch::Operand::from(&view));
@@ -122,8 +122,8 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
         launch::trace_launch(Launch { name: "map", reads: views.collect(), writes, work })
     });
     let inputs = ins.iter().zip(&constants).map(|(input, constant)| match *input {
-        In::View(view) => Input::View(view),
-        _ => Input::Number(constant, dtype.size()),
+        LoopOperand::View(view) => ResolvedOperand::View(view),
+        _ => ResolvedOperand::Number(constant, dtype.size()),
     });
     let in_place = in_place_loop(table, dtype, ins, &out);
     let inputs = inputs.skip(usize::from(in_place.is_some()));
@@ -138,12 +138,11 @@ pub fn apply(table: &LoopTable, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]
 fn in_place_loop(
     table: &LoopTable,
     dtype: DType,
-    ins: &[In<'_>],
+    ins: &[LoopOperand<'_>],
     out: &ViewMut<'_>,
 ) -> Option<Loop> {
-    let is_out =
-        |input: &In<'_>| matches!(input, In::View(view) if view.ptr == out.ptr.cast_const());
-    let [first @ In::View(view), second] = ins else {
+    let is_out = |input: &LoopOperand<'_>| matches!(input, LoopOperand::View(view) if view.ptr == out.ptr.cast_const());
+    let [first @ LoopOperand::View(view), second] = ins else {
         return None;
     };
     let apart = is_out(first) && view.strides == out.strides && !is_out(second);
@@ -154,14 +153,20 @@ fn in_place_loop(
 /// opaque kernels.
 #[cold]
 #[inline(never)]
-fn apply_opaque(table: &LoopTable, dtype: DType, ins: &[In<'_>], out: ViewMut<'_>, params: &[f64]) {
+fn apply_opaque(
+    table: &LoopTable,
+    dtype: DType,
+    ins: &[LoopOperand<'_>],
+    out: ViewMut<'_>,
+    params: &[f64],
+) {
     let views: SmallVec<[View<'_>; 4]> = views_of(ins).collect();
     let (Some(f), true) = (table.get(dtype), views.len() == ins.len()) else {
         return apply_converted(table, dtype, ins, out, params);
     };
     let (params, cost) = (SmallVec::<[f64; 4]>::from_slice(params), table.cost(dtype));
     run_opaque(&views, out, move |reads, out| {
-        let inputs = reads.iter().copied().map(Input::View);
+        let inputs = reads.iter().copied().map(ResolvedOperand::View);
         let work = LoopWork { f, row_loop: None, params: &params, cost };
         // SAFETY: operands and output have the loop's dtypes, as asserted by `apply`.
         unsafe { run_loop(work, inputs, (out, false)) };
@@ -208,7 +213,7 @@ pub fn select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
 
 fn run_select(mask: View<'_>, a: View<'_>, b: View<'_>, out: ViewMut<'_>) {
     let size = out.dtype.size();
-    let inputs = [mask, a, b].into_iter().map(Input::View);
+    let inputs = [mask, a, b].into_iter().map(ResolvedOperand::View);
     let work = LoopWork { f: where_loop(size), row_loop: None, params: &[], cost: WHERE_COST };
     // SAFETY: operands and output have the loop's dtypes, as asserted above.
     unsafe { run_loop(work, inputs, (out, false)) }

@@ -1,7 +1,7 @@
 //! `LoopAttributes`: properties of a formula that decide which loops it gets. `loop_table!` takes them in brackets after the
 //! domain.
 
-use super::complex_loops::{self, Angled, CarefulWhen, Field, Ring};
+use super::complex_loops::{self, CarefulAngles, CarefulRange, CarefulWhen, NeverCareful};
 use super::loop_table::LoopTable;
 use super::loops::{self, FullRange, Kernel, Predicate};
 
@@ -85,15 +85,15 @@ impl LoopAttributes {
         };
         if let Some(careful) = self.complex {
             table.c128 = match careful {
-                CarefulWhen::Never => complex_loops::complex128_loops::<K, Ring, N, P>(),
-                CarefulWhen::Range => complex_loops::complex128_loops::<K, Field, N, P>(),
-                CarefulWhen::Angles => complex_loops::complex128_loops::<K, Angled, N, P>(),
+                CarefulWhen::Never => complex_loops::complex128_loops::<K, NeverCareful, N, P>(),
+                CarefulWhen::Range => complex_loops::complex128_loops::<K, CarefulRange, N, P>(),
+                CarefulWhen::Angles => complex_loops::complex128_loops::<K, CarefulAngles, N, P>(),
             };
             table.c64 = match careful {
                 _ if !self.complex64 => None,
-                CarefulWhen::Never => complex_loops::complex64_loops::<K, Ring, N, P>(),
-                CarefulWhen::Range => complex_loops::complex64_loops::<K, Field, N, P>(),
-                CarefulWhen::Angles => complex_loops::complex64_loops::<K, Angled, N, P>(),
+                CarefulWhen::Never => complex_loops::complex64_loops::<K, NeverCareful, N, P>(),
+                CarefulWhen::Range => complex_loops::complex64_loops::<K, CarefulRange, N, P>(),
+                CarefulWhen::Angles => complex_loops::complex64_loops::<K, CarefulAngles, N, P>(),
             };
         }
         if let (true, Some(levels)) = (self.avx512, &mut table.c128) {

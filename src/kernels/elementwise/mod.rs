@@ -30,8 +30,8 @@ pub use dispatch::{
     LoopWork, MAX_OPERANDS, Operand, OutOperand, StridedCall, parallel_blocks, parallel_units,
     split_above,
 };
-pub use launch_loop::{In, apply, select};
-pub(crate) use launch_loop::{Input, run_loop};
+pub use launch_loop::{LoopOperand, apply, select};
+pub(crate) use launch_loop::{ResolvedOperand, run_loop};
 pub use loop_attributes::LoopAttributes;
 pub use loop_call::{Loop, LoopCall, LoopFn};
 pub use loop_table::LoopTable;

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::launch_loop::In;
+use super::launch_loop::LoopOperand;
 use crate::dtype::DType;
 use crate::kernels::view::with_word;
 
@@ -12,11 +12,11 @@ pub(crate) const SMALL_CALL_ELEMENTS: usize = 256;
 
 /// A scalar as an element of `dtype`, in a word, so that it is aligned for every dtype.
 #[inline]
-pub(crate) fn word(input: In<'_>, dtype: DType) -> u64 {
+pub(crate) fn word(input: LoopOperand<'_>, dtype: DType) -> u64 {
     let (float, int) = match input {
-        In::Int(i) => (i as f64, i),
-        In::Float(f) => (f, f as i64),
-        In::View(_) => (0.0, 0),
+        LoopOperand::Int(i) => (i as f64, i),
+        LoopOperand::Float(f) => (f, f as i64),
+        LoopOperand::View(_) => (0.0, 0),
     };
     let mut out = [0u8; 8];
     match dtype {

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use super::dispatch::MAX_OPERANDS;
-use super::launch_loop::In;
+use super::launch_loop::LoopOperand;
 use super::loop_call::{Loop, LoopCall};
 use super::loop_table::LoopTable;
 use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer, word};
@@ -134,8 +134,10 @@ impl Argument {
             // SAFETY: there is an element inside its storage, and only complex ones are larger than a word.
             FlatOperand::Repeated(x) if matches(x) => Some(Argument::Scalar(unsafe { x.word() })),
             FlatOperand::Repeated(_) => None,
-            FlatOperand::Float(float) => Some(Argument::Scalar(word(In::Float(float), dtype))),
-            FlatOperand::Int(int) => Some(Argument::Scalar(word(In::Int(int), dtype))),
+            FlatOperand::Float(float) => {
+                Some(Argument::Scalar(word(LoopOperand::Float(float), dtype)))
+            }
+            FlatOperand::Int(int) => Some(Argument::Scalar(word(LoopOperand::Int(int), dtype))),
         }
     }
 
@@ -169,7 +171,7 @@ impl LoopTable {
 }
 
 impl FlatLoop {
-    /// Applies the loop to up to three operands; false if one has another dtype or count, or a capture records launches.
+    /// Applies the loop to up to three operands; false if one has another dtype or count, or a trace is active.
     /// `out` is fresh memory or one of the operands; `params` are the loop's parameters.
     ///
     /// It is inlined into callers that know the variants of the operands, so that at run time only the addresses of the
@@ -211,7 +213,7 @@ pub(crate) struct SmallCall<'a> {
 }
 
 impl<'a> SmallCall<'a> {
-    /// A call without operands. None for many elements, and while a capture records launches.
+    /// A call without operands. None for many elements, and during a trace.
     #[inline(always)]
     pub(crate) fn new(dtype: DType, n: usize) -> Option<SmallCall<'a>> {
         if n > SMALL_CALL_ELEMENTS || observer::is_active() {

@@ -10,7 +10,7 @@ use super::broadcast::broadcast_pattern;
 use super::chain::{Chain, ChainShape, RepeatedOperand, RepeatedSource};
 use super::chain_op::{BufferId, ChainOp, Location};
 use crate::dtype::DType;
-use crate::kernels::elementwise::{In, Loop, LoopTable, MAX_OPERANDS, where_loop, word};
+use crate::kernels::elementwise::{Loop, LoopOperand, LoopTable, MAX_OPERANDS, where_loop, word};
 use crate::kernels::nontemporal;
 use crate::kernels::{View, ViewMut};
 
@@ -93,7 +93,7 @@ impl<'a> EagerChain<'a> {
 
     /// A scalar operand.
     pub(crate) fn number(&mut self, number: f64) -> FusedOperand {
-        self.value(RepeatedSource::Number(word(In::Float(number), self.dtype)))
+        self.value(RepeatedSource::Number(word(LoopOperand::Float(number), self.dtype)))
     }
 
     fn value(&mut self, value: RepeatedSource) -> FusedOperand {

@@ -1,6 +1,6 @@
 //! Adds the gradient of a slice to the gradient of the whole array, for few floats.
 //!
-//! In captures other kernels are recorded. Invariant: the bits are those of adding a zero-padded gradient:
+//! In traces other kernels are launched. Invariant: the bits are those of adding a zero-padded gradient:
 //! zero is added to the elements outside the slice.
 
 use std::ops::Add;

@@ -63,7 +63,7 @@ impl Offsets {
         Offsets::new(self.list.iter().map(moved).collect())
     }
 
-    /// Whether every run of the program being captured computes the offsets anew.
+    /// Whether every run of the program being traced computes the offsets anew.
     pub fn are_traced(&self) -> bool {
         self.object.is_some() && observer::is_active()
     }

@@ -1,4 +1,4 @@
-//! Offsets in a capture: computed once eagerly, and again by every run of the compiled program.
+//! Offsets in a trace: computed once eagerly, and again by every run of the compiled program.
 //!
 //! Invariant: offsets of constant indices are part of the program; all others are an object of the run.
 
@@ -111,14 +111,14 @@ pub(super) fn check_mask(mask: &View<'_>) -> Result<()> {
     if mask.numel() > 0 && observer::buffer_of(mask.ptr.addr()).is_some_and(observer::refuses_read)
     {
         let what = "x[mask], nonzero or where(mask) chooses elements by the values of a mask";
-        return Err(capture_error(what));
+        return Err(not_traceable(what));
     }
     Ok(())
 }
 
 #[cold]
-fn capture_error(what: &str) -> Box<Error> {
-    Box::new(Error::Captured {
+fn not_traceable(what: &str) -> Box<Error> {
+    Box::new(Error::NotTraceable {
         op: "index".into(),
         what: format!(
             "{what}, which depend on the arguments of a function that fg.compile records"

@@ -22,7 +22,7 @@ pub struct AccurateRange {
     pub unit: f64,
 }
 
-/// Whether all elements are contiguous and within the bounds. Always false in a capture: later runs have
+/// Whether all elements are contiguous and within the bounds. Always false in a trace: later runs have
 /// other values.
 pub fn all_within(x: View, (low, high): (f64, f64)) -> bool {
     if observer::is_active() {

@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets};
 use crate::ops::core::broadcast::astype;
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, Tensor};
 use crate::threads;
 
@@ -18,7 +18,7 @@ pub struct Endpoint {
     /// An output of a node, or a leaf's accumulator.
     pub edge: Edge,
     /// The shape and dtype of the value there.
-    pub spec: Spec,
+    pub spec: ShapeDType,
 }
 
 /// The roots or the targets of a pass; most passes have one root and few targets.
@@ -27,7 +27,7 @@ pub type Endpoints = SmallVec<[Endpoint; 1]>;
 impl Endpoint {
     /// The endpoint at a tensor; `None` if it does not require grad.
     pub fn of(tensor: &Tensor) -> Option<Endpoint> {
-        Some(Endpoint { edge: tensor.grad_edge()?, spec: Spec::of(tensor) })
+        Some(Endpoint { edge: tensor.grad_edge()?, spec: ShapeDType::of(tensor) })
     }
 
     /// The tensor as a root of a pass.
@@ -100,7 +100,7 @@ fn complex_root(op: &'static str, got: DType) -> Box<Error> {
 
 /// The initial gradient of a root.
 fn seed(op: &'static str, root: &Endpoint, gradient: Option<&Tensor>) -> Result<Tensor> {
-    let Spec { dims, dtype } = &root.spec;
+    let ShapeDType { dims, dtype } = &root.spec;
     let Some(gradient) = gradient else {
         return match dims.iter().product::<usize>() {
             1 if dtype.is_complex() => Err(complex_root(op, *dtype)),
@@ -281,7 +281,7 @@ pub(crate) fn fill_unused(
 ) -> Result<()> {
     for (i, gradient) in found.iter_mut().enumerate().filter(|(_, found)| found.is_none()) {
         if options.materialize {
-            let Spec { dims, dtype } = &wanted[i].spec;
+            let ShapeDType { dims, dtype } = &wanted[i].spec;
             let zeros = Tensor::zeros(&[lead, dims].concat(), *dtype)?;
             *gradient = Some(if options.create_graph { zeros.with_grad() } else { zeros });
         } else if !options.allow_unused {

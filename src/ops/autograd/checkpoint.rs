@@ -12,7 +12,7 @@ use crate::error::{Dims, Error, Result};
 use crate::graph::{
     Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value, recording,
 };
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::saved_tensor_hooks::with_packer;
 use crate::tensor::{Edge, SavedTensor, Tensor};
 use crate::threads::{Mutex, MutexGuard};
@@ -35,7 +35,7 @@ pub trait Recompute: Send + Sync {
 
 /// One value that the first run saved.
 struct Entry {
-    spec: Spec,
+    spec: ShapeDType,
     /// Whether a node still needs it.
     live: bool,
     value: Option<SavedTensor>,
@@ -155,7 +155,7 @@ struct DropSaved(Arc<Frame>);
 
 impl Pack<Tensor> for DropSaved {
     fn pack(&self, value: Tensor, _op: &str) -> Result<Arc<dyn PackedValue<Tensor>>> {
-        let entry = Entry { spec: Spec::of(&value), live: true, value: None };
+        let entry = Entry { spec: ShapeDType::of(&value), live: true, value: None };
         let mut entries = self.0.entries();
         entries.push(entry);
         let index = entries.len() - 1;
@@ -193,7 +193,7 @@ impl Recomputation {
         let Some(entry) = entries.get_mut(i).filter(|_| i < self.expected) else {
             return Ok(());
         };
-        let Spec { dims, dtype } = &entry.spec;
+        let ShapeDType { dims, dtype } = &entry.spec;
         if &dims[..] != value.shape() || *dtype != value.dtype() {
             let (before, now) = (Dims::from(&dims[..]), Dims::from(value.shape()));
             let what = format!(

@@ -8,8 +8,8 @@ use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets, detach_if_long, 
 use crate::kernels;
 use crate::ops::autograd::backward::{Endpoint, GradOptions, fill_unused};
 use crate::ops::core::broadcast::reshape_dims;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::core::view::slice_axis;
-use crate::ops::custom_op::Spec;
 use crate::ops::shape::join::join;
 use crate::tensor::{Edge, Tensor};
 use crate::threads;
@@ -155,7 +155,7 @@ impl Passes<'_> {
 }
 
 /// One-hot gradients that select the elements from `start` on, one per row.
-fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor> {
+fn seed(spec: &ShapeDType, start: usize, rows: usize, batched: bool) -> Result<Tensor> {
     let size: usize = spec.dims.iter().product();
     let seed = Tensor::zeros(&[rows * size], spec.dtype)?;
     let diagonal = seed.layout().slice(0, start, size as isize + 1, rows);
@@ -169,7 +169,7 @@ fn seed(spec: &Spec, start: usize, rows: usize, batched: bool) -> Result<Tensor>
 /// The rows of one input's Jacobian computed so far.
 struct Block<'a> {
     lead: &'a [usize],
-    input: &'a Spec,
+    input: &'a ShapeDType,
     create_graph: bool,
     parts: Vec<Tensor>,
 }

@@ -12,6 +12,7 @@ pub mod f16;
 pub(crate) mod int_range;
 pub(crate) mod kernel_view;
 pub(crate) mod row_indices;
+pub mod shape_dtype;
 pub(crate) mod structured;
 pub(crate) mod view;
 

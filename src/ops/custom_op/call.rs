@@ -5,42 +5,12 @@
 use smallvec::SmallVec;
 
 use crate::array::Layout;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{self, Edges, Flags, Rule, RuleRef, Saved, SavedValues};
 use crate::tensor::{Edge, Node, Tensor};
 
 /// The estimated nanoseconds of a user-defined backward.
 const COST_NS: f32 = 1_000.0;
-
-/// Shape and dtype of an input or an output.
-#[derive(Clone, Debug)]
-pub struct Spec {
-    /// The dimensions.
-    pub dims: SmallVec<[usize; 2]>,
-    /// The element type.
-    pub dtype: DType,
-}
-
-impl Spec {
-    /// The shape and dtype of `tensor`.
-    pub fn of(tensor: &Tensor) -> Spec {
-        Spec { dims: SmallVec::from_slice(tensor.shape()), dtype: tensor.dtype() }
-    }
-
-    /// Uninitialised memory of this shape and dtype.
-    pub(crate) fn empty(&self) -> Result<Tensor> {
-        Tensor::empty(&self.dims, self.dtype)
-    }
-
-    /// Zeros of this shape and dtype.
-    ///
-    /// # Errors
-    /// `Memory` when the allocator refuses.
-    pub fn zeros(&self) -> Result<Tensor> {
-        Tensor::zeros(&self.dims, self.dtype)
-    }
-}
 
 /// The role of a saved tensor in the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

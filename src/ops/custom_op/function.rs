@@ -9,9 +9,10 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
 use crate::kernels::launch::require_all_gradients;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::custom_op::call::{output, same_view};
 use crate::ops::custom_op::{
-    FunctionCall, FunctionContext, GradientCheck, SavedKind, SavedRole, Spec, intermediate_edge,
+    FunctionCall, FunctionContext, GradientCheck, SavedKind, SavedRole, intermediate_edge,
 };
 use crate::tensor::{Tensor, with_cut_edge};
 
@@ -122,8 +123,8 @@ fn finish<F: Function>(
         function: function.clone(),
         cx,
         saved_kinds,
-        inputs: inputs.iter().map(|x| Spec::of(x)).collect(),
-        outputs: raws.iter().map(Spec::of).collect(),
+        inputs: inputs.iter().map(|x| ShapeDType::of(x)).collect(),
+        outputs: raws.iter().map(ShapeDType::of).collect(),
     };
     let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE)?;
     let attach = |(k, y): (usize, &Tensor)| {
@@ -155,8 +156,8 @@ struct FunctionRule<F> {
     function: F,
     cx: FunctionContext,
     saved_kinds: SmallVec<[SavedKind; 4]>,
-    inputs: SmallVec<[Spec; 2]>,
-    outputs: SmallVec<[Spec; 1]>,
+    inputs: SmallVec<[ShapeDType; 2]>,
+    outputs: SmallVec<[ShapeDType; 1]>,
 }
 
 impl<F: Function> FunctionRule<F> {
@@ -182,7 +183,7 @@ impl<F: Function> FunctionRule<F> {
         if self.outputs.len() > 1 {
             require_all_gradients();
         }
-        let take = |(k, spec): (usize, &Spec)| match cx.take_grad(k) {
+        let take = |(k, spec): (usize, &ShapeDType)| match cx.take_grad(k) {
             None if !self.cx.raw_absent => spec.zeros().map(Some),
             grad => Ok(grad),
         };

@@ -5,7 +5,7 @@
 
 use crate::error::{Dims, Error, Result};
 use crate::ops::core::broadcast::{astype, sum_to};
-use crate::ops::custom_op::Spec;
+use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::Tensor;
 
 /// The check of one backward's results.
@@ -43,7 +43,12 @@ impl<'a> GradientCheck<'a> {
     /// # Errors
     /// Those of the sum and of the cast.
     #[inline]
-    pub fn fit(&mut self, index: usize, gradient: Tensor, want: &Spec) -> Result<Option<Tensor>> {
+    pub fn fit(
+        &mut self,
+        index: usize,
+        gradient: Tensor,
+        want: &ShapeDType,
+    ) -> Result<Option<Tensor>> {
         let mut gradient = gradient;
         if gradient.shape() != &want.dims[..] {
             if self.strict || !expands_to(&want.dims, gradient.shape()) {
@@ -59,7 +64,7 @@ impl<'a> GradientCheck<'a> {
     }
 
     #[cold]
-    fn wrong_shape(&mut self, index: usize, gradient: &Tensor, want: &Spec) {
+    fn wrong_shape(&mut self, index: usize, gradient: &Tensor, want: &ShapeDType) {
         let (actual, expected) = (Dims::from(gradient.shape()), Dims::from(&want.dims[..]));
         let mut text =
             format!("Gradient at index {index} has shape {actual} but expected {expected}");

@@ -13,7 +13,7 @@ mod gradient_check;
 pub(crate) use crate::kernels::launch::require_all_gradients;
 #[cfg(feature = "python")]
 pub(crate) use call::output;
-pub use call::{FunctionCall, SavedKind, SavedRole, Spec};
+pub use call::{FunctionCall, SavedKind, SavedRole};
 pub use context::FunctionContext;
 #[cfg(feature = "python")]
 pub(crate) use context::{cleared_error, index_error, key_error};

@@ -4,7 +4,7 @@ use crate::array::broadcast_shapes;
 use crate::dtype::{DType, Half};
 use crate::error::Error;
 use crate::graph;
-use crate::kernels::elementwise::{In, NEXT_AFTER, apply};
+use crate::kernels::elementwise::{LoopOperand, NEXT_AFTER, apply};
 use crate::ops::core::broadcast::{broadcast_to, require_real};
 use crate::ops::core::op_decl::Operand;
 use crate::ops::elementwise::select::{dtype_of, operand_tensor};
@@ -54,7 +54,7 @@ crate::operations! { family "elementwise";
             Tensor::from_vec(values, &dims)?
         } else {
             let out = Tensor::empty(&dims, dtype)?;
-            apply(&NEXT_AFTER, &[In::View(from.view_of()), In::View(to.view_of())], out.view_mut(), &[]);
+            apply(&NEXT_AFTER, &[LoopOperand::View(from.view_of()), LoopOperand::View(to.view_of())], out.view_mut(), &[]);
             out
         };
         Ok(out.underived([&*a, &*b].into_iter()))

@@ -81,7 +81,7 @@ impl MemorySlices {
             add_region(&memory, own, &g)?;
             return Ok(memory);
         }
-        let exclusive = reuse && g.is_overwritable_in_capture();
+        let exclusive = reuse && g.is_overwritable_in_trace();
         let memory = if exclusive { g } else { g.duplicate()? };
         let offset = memory.layout().offset();
         Ok(memory.into_layout(Layout::contiguous(&[self.size])?.with_offset(offset)))

@@ -7,7 +7,7 @@
 use crate::array::{Layout, ShapeVec};
 use crate::error::{Dims, Error, Result};
 use crate::kernels;
-use crate::kernels::elementwise::{In, apply};
+use crate::kernels::elementwise::{LoopOperand, apply};
 use crate::ops::core::broadcast::{require_readable, reshape_dims};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::product::functor_ops::Gemm;
@@ -155,7 +155,7 @@ fn transpose_layout(layout: &Layout) -> Layout {
 /// Multiplies a new result by `alpha` in place.
 pub(crate) fn scale_in_place(out: &Tensor, alpha: f64) {
     if alpha != 1.0 {
-        let ins = [In::View(out.view_of()), In::Float(alpha)];
+        let ins = [LoopOperand::View(out.view_of()), LoopOperand::Float(alpha)];
         apply(MULTIPLY.forward, &ins, out.view_mut(), &[]);
     }
 }

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::array::ShapeVec;
 use crate::dtype::DType;
 use crate::error::{Dims, Result};
-use crate::kernels::elementwise::{In, LoopTable, apply};
+use crate::kernels::elementwise::{LoopOperand, LoopTable, apply};
 use crate::ops::core::broadcast::{astype, permute_axes, sum_over};
 use crate::ops::core::complex_as_real::unrecorded_pairs;
 use crate::ops::core::elementwise::binary_scalar;
@@ -271,7 +271,7 @@ pub fn add_fiber(
     let expanded = place.broadcast(&fiber.detach(), tensor.shape())?;
     if beta == 0.0 {
         let (expanded, out) = (unrecorded_pairs(expanded), unrecorded_pairs(out.detach()));
-        apply(&SCALED, &[In::View(expanded.view_of())], out.view_mut(), &[alpha]);
+        apply(&SCALED, &[LoopOperand::View(expanded.view_of())], out.view_mut(), &[alpha]);
     } else {
         add_scaled(alpha, &expanded, beta, &tensor, &out);
     }
@@ -311,7 +311,7 @@ fn add_scaled(alpha: f64, x: &Tensor, beta: f64, y: &Tensor, out: &Tensor) {
         let [x, y, out] = [x, y, out].map(|t| unrecorded_pairs(t.detach()));
         return add_scaled(alpha, &x, beta, &y, &out);
     }
-    let ins = [In::View(x.view_of()), In::View(y.view_of())];
+    let ins = [LoopOperand::View(x.view_of()), LoopOperand::View(y.view_of())];
     if alpha == 1.0 && beta == 1.0 {
         // The same bits as with the factors, at the cost of the plain sum.
         apply(ADD.forward, &ins, out.view_mut(), &[]);

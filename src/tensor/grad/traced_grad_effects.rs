@@ -46,7 +46,7 @@ fn note_slow(meta: &Arc<Meta>, read: bool) {
     });
 }
 
-/// The leaves touched during one capture; an enclosing capture has a list of its own.
+/// The leaves touched during one trace; an enclosing trace has a list of its own.
 #[must_use = "the leaves of the outer recording come back when this ends"]
 pub(crate) struct EffectScope {
     outer: Vec<TouchedLeaf>,

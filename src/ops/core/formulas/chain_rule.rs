@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::array::Layout;
 use crate::error::Result;
 use crate::graph::{Context, Rule};
-use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, SmallCall, apply};
+use crate::kernels::elementwise::{Flat, FlatOperand, LoopOperand, LoopTable, SmallCall, apply};
 use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
 use crate::ops::core::symbolic;
 use crate::ops::core::symbolic::Symbol;
@@ -273,12 +273,12 @@ fn fused(
             *t = t.with_layout(t.layout().broadcast_to(g.shape())?);
         }
     }
-    let inputs: SmallVec<[In<'_>; 4]> = uses
+    let inputs: SmallVec<[LoopOperand<'_>; 4]> = uses
         .iter()
         .map(|&source| match read.find(source) {
-            Some(SavedOperand::Tensor(t)) => In::View(t.view_of()),
-            Some(SavedOperand::Scalar(s)) => In::Float(*s),
-            None => In::View(g.view_of()),
+            Some(SavedOperand::Tensor(t)) => LoopOperand::View(t.view_of()),
+            Some(SavedOperand::Scalar(s)) => LoopOperand::Float(*s),
+            None => LoopOperand::View(g.view_of()),
         })
         .collect();
     apply(table, &inputs, out.shared_view_mut(), &read.params);

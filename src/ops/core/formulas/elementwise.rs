@@ -6,7 +6,7 @@ use crate::array::{Layout, Storage, observer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
-use crate::kernels::elementwise::{Flat, FlatOperand, In, LoopTable, apply};
+use crate::kernels::elementwise::{Flat, FlatOperand, LoopOperand, LoopTable, apply};
 use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
 use crate::ops::core::int_range;
@@ -64,11 +64,11 @@ impl<'a> OperandRef<'a> {
         }
     }
 
-    pub(in crate::ops) fn input(self) -> In<'a> {
+    pub(in crate::ops) fn input(self) -> LoopOperand<'a> {
         match self {
-            OperandRef::Tensor(t) => In::View(t.view_of()),
-            OperandRef::Scalar(Scalar::Int(i)) => In::Int(i),
-            OperandRef::Scalar(s) => In::Float(s.as_f64()),
+            OperandRef::Tensor(t) => LoopOperand::View(t.view_of()),
+            OperandRef::Scalar(Scalar::Int(i)) => LoopOperand::Int(i),
+            OperandRef::Scalar(s) => LoopOperand::Float(s.as_f64()),
         }
     }
 }

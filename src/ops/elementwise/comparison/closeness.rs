@@ -3,7 +3,7 @@
 use crate::array::broadcast_shapes;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::elementwise::{In, LoopTable, apply};
+use crate::kernels::elementwise::{LoopOperand, LoopTable, apply};
 use crate::ops::core::broadcast::{astype, broadcast_to};
 use crate::ops::core::elementwise::binary_scalar;
 use crate::ops::core::op_decl::{Axes, Scalar};
@@ -25,7 +25,12 @@ fn isclose_floats(a: &Tensor, b: &Tensor, [rtol, atol]: [f64; 2]) -> Result<Tens
     let dims = broadcast_shapes("isclose", &[a.shape(), b.shape()])?;
     let (a, b) = (broadcast_to(a, &dims)?, broadcast_to(b, &dims)?);
     let out = Tensor::empty(&dims, DType::Bool)?;
-    let ins = [In::View(a.view_of()), In::View(b.view_of()), In::Float(rtol), In::Float(atol)];
+    let ins = [
+        LoopOperand::View(a.view_of()),
+        LoopOperand::View(b.view_of()),
+        LoopOperand::Float(rtol),
+        LoopOperand::Float(atol),
+    ];
     apply(&CLOSE, &ins, out.view_mut(), &[]);
     Ok(out)
 }
