@@ -37,21 +37,21 @@ from ferrograd.nn.layers.normalization import (
 class LazyModule(Module):
     """Base of the lazy layers.
 
-    `cls_to_become` is the final class; its first size is that of the input's axis `axis`.
+    `becomes` is the final class; its first size is that of the input's axis `axis`.
     """
 
-    cls_to_become: ClassVar[Any]
+    becomes: ClassVar[Any]
     axis: ClassVar[int] = 1
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        rows = list(inspect.signature(cls.cls_to_become).parameters.values())[1:]
+        rows = list(inspect.signature(cls.becomes).parameters.values())[1:]
         first = rows[0]
-        if cls.cls_to_become is Linear:
+        if cls.becomes is Linear:
             rows[0] = first.replace(default=inspect.Parameter.empty)
             rows = [row for row in rows if row.name != "weight"]
-        if issubclass(cls.cls_to_become, InstanceNorm1d | InstanceNorm2d | InstanceNorm3d):
+        if issubclass(cls.becomes, InstanceNorm1d | InstanceNorm2d | InstanceNorm3d):
             # PyTorch's lazy ones learn and keep averages, unlike those they become.
             on = ("affine", "track_running_stats")
             rows = [row.replace(default=True) if row.name in on else row for row in rows]
@@ -85,12 +85,12 @@ class LazyModule(Module):
             convert_argument(type(self).__name__, inputs[0] if inputs else None)
         )
         with inference_mode(False):
-            made = self.cls_to_become(size, **self._options)
+            made = self.becomes(size, **self._options)
         own = {"training", "name", "_hooks"}
         vars(self).update({key: value for key, value in vars(made).items() if key not in own})
         if "_options" not in vars(made):
             del vars(self)["_options"]
-        object.__setattr__(self, "__class__", self.cls_to_become)
+        object.__setattr__(self, "__class__", self.becomes)
         return self.forward(*inputs, **options)
 
     def extra_repr(self) -> str:
@@ -109,14 +109,14 @@ class LazyLinear(LazyModule, Linear):
     ((4, 2), Linear(in_features=3, out_features=2, bias=True))
     """
 
-    cls_to_become = Linear
+    becomes = Linear
     axis = -1
 
 
 class LazyConv1d(LazyModule, Conv1d):
     """`Conv1d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    cls_to_become = Conv1d
+    becomes = Conv1d
     axis = -2
 
 
@@ -129,72 +129,72 @@ class LazyConv2d(LazyModule, Conv2d):
     ((1, 8, 3, 3), (8, 3, 3, 3))
     """
 
-    cls_to_become = Conv2d
+    becomes = Conv2d
     axis = -3
 
 
 class LazyConv3d(LazyModule, Conv3d):
     """`Conv3d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    cls_to_become = Conv3d
+    becomes = Conv3d
     axis = -4
 
 
 class LazyConvTranspose1d(LazyModule, ConvTranspose1d):
     """`ConvTranspose1d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    cls_to_become = ConvTranspose1d
+    becomes = ConvTranspose1d
     axis = -2
 
 
 class LazyConvTranspose2d(LazyModule, ConvTranspose2d):
     """`ConvTranspose2d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    cls_to_become = ConvTranspose2d
+    becomes = ConvTranspose2d
     axis = -3
 
 
 class LazyConvTranspose3d(LazyModule, ConvTranspose3d):
     """`ConvTranspose3d` whose `in_channels` are those of the first input. As `LazyLinear`."""
 
-    cls_to_become = ConvTranspose3d
+    becomes = ConvTranspose3d
     axis = -4
 
 
 class LazyBatchNorm1d(LazyModule, BatchNorm1d):
     """`BatchNorm1d` whose `num_features` is the second axis of the first input."""
 
-    cls_to_become = BatchNorm1d
+    becomes = BatchNorm1d
 
 
 class LazyBatchNorm2d(LazyModule, BatchNorm2d):
     """`BatchNorm2d` whose `num_features` is the second axis of the first input."""
 
-    cls_to_become = BatchNorm2d
+    becomes = BatchNorm2d
 
 
 class LazyBatchNorm3d(LazyModule, BatchNorm3d):
     """`BatchNorm3d` whose `num_features` is the second axis of the first input."""
 
-    cls_to_become = BatchNorm3d
+    becomes = BatchNorm3d
 
 
 class LazyInstanceNorm1d(LazyModule, InstanceNorm1d):
     """`InstanceNorm1d` whose `num_features` are the channels of the first input."""
 
-    cls_to_become = InstanceNorm1d
+    becomes = InstanceNorm1d
     axis = -2
 
 
 class LazyInstanceNorm2d(LazyModule, InstanceNorm2d):
     """`InstanceNorm2d` whose `num_features` are the channels of the first input."""
 
-    cls_to_become = InstanceNorm2d
+    becomes = InstanceNorm2d
     axis = -3
 
 
 class LazyInstanceNorm3d(LazyModule, InstanceNorm3d):
     """`InstanceNorm3d` whose `num_features` are the channels of the first input."""
 
-    cls_to_become = InstanceNorm3d
+    becomes = InstanceNorm3d
     axis = -4
