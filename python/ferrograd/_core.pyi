@@ -1015,7 +1015,7 @@ class BoundProgram:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 @final
-class JointProgram:
+class DifferentiableProgram:
     """A recorded function with its backward pass."""
 
     @property
@@ -1098,14 +1098,14 @@ class _ResultStructure:
     def build(self, results: list[Any]) -> Any: ...
 
 @disjoint_base
-class _Replayed:
+class _CompiledCall:
     """A callable that runs one of the last programs again where it can."""
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _remember(
         self,
-        program: Program | JointProgram,
+        program: Program | DifferentiableProgram,
         signature: _CallSignature,
         structure: _ResultStructure,
         original: Callable[..., list[Tensor]] | None,
@@ -1131,7 +1131,7 @@ def _record_joint(
     weak: bool,
     may_keep: bool,
     watch: Any,
-) -> tuple[JointProgram | None, bool, str | None]: ...
+) -> tuple[DifferentiableProgram | None, bool, str | None]: ...
 def _scan(
     body: Callable[..., list[Tensor]],
     again: Callable[..., list[Tensor]],

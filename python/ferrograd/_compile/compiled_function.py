@@ -70,7 +70,7 @@ def _may_close_over_others(program: Any) -> bool:
     return _core._is_in_transform() and bool(program.reads_outside)
 
 
-class CompiledFunction(_core._Replayed):
+class CompiledFunction(_core._CompiledCall):
     """A function that is traced at its first call and runs as a program later: see `compile`."""
 
     __wrapped__: Callable[..., Any]

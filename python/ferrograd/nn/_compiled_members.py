@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ferrograd._core import _Replayed
+from ferrograd._core import _CompiledCall
 from ferrograd.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def unwrap_module(member: Any) -> Module:
     """The module of a member: the member itself, or the module that it compiles."""
-    while isinstance(member, _Replayed):
+    while isinstance(member, _CompiledCall):
         member = member.__wrapped__  # type: ignore[attr-defined]
     return member  # type: ignore[no-any-return]
 

@@ -1,6 +1,6 @@
 //! The fast path of a compiled function: runs one of the last programs if its guards and arguments match.
 //!
-//! `_Replayed` is the base class of Python's `Compiled`; a miss calls `Compiled._call`. Invariant: a program runs
+//! `_CompiledCall` is the base class of Python's `Compiled`; a miss calls `Compiled._call`. Invariant: a program runs
 //! only in the mode in which it ran before, on arguments with the signature of its trace.
 
 use std::sync::Arc;
@@ -48,7 +48,7 @@ const MAX_CACHED: usize = 4;
 type CachedCalls = SmallVec<[Arc<CachedCall>; MAX_CACHED]>;
 
 /// A callable that runs a cached program if one matches, and calls `_call(args, kwargs)` otherwise.
-#[pyclass(name = "_Replayed", module = "ferrograd._core", subclass, frozen)]
+#[pyclass(name = "_CompiledCall", module = "ferrograd._core", subclass, frozen)]
 pub(crate) struct CompiledCall {
     cached_calls: Mutex<CachedCalls>,
 }

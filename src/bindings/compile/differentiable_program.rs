@@ -1,4 +1,4 @@
-//! Compiled functions with a backward program (`JointProgram` in Python), and Python functions that their nodes call
+//! Compiled functions with a backward program (`DifferentiableProgram` in Python), and Python functions that their nodes call
 //! again.
 //!
 //! Invariant: a node owns the function that it may call, and the garbage collector sees it.
@@ -32,7 +32,7 @@ use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// A traced function with its backward program.
-#[pyclass(name = "JointProgram", module = "ferrograd._core", frozen)]
+#[pyclass(name = "DifferentiableProgram", module = "ferrograd._core", frozen)]
 pub(crate) struct PyDifferentiableProgram {
     program: Arc<DifferentiableProgram>,
     guards: Guards,
