@@ -2,7 +2,7 @@
 //!
 //! One word per storage: empty, the last writer (`last_writer.rs`), the byte range that saved values need, or the address
 //! of a `WriteRecord` that holds all of these and the snapshots. Also how a handle on written data is dropped.
-//! Invariant: a record lives as long as the storage; no value is dropped under its lock. VersionCounts values are counted in the
+//! Invariant: a record lives as long as the storage; no value is dropped under its lock. Saved values are counted in the
 //! header while there is no record, and by the snapshots from then on.
 
 use std::any::Any;

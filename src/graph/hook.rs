@@ -1,4 +1,4 @@
-//! Traits of hooks, sinks and host objects, implemented by the tensor layer and the bindings.
+//! Traits of hooks and of their host objects, implemented by the tensor layer and the bindings.
 //!
 //! Invariant: hooks are called with no lock held, on the thread that runs the node.
 

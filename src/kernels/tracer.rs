@@ -1,6 +1,6 @@
 //! Launches: a kernel call as data, its operands, and the receiver of the launches of a thread.
 //!
-//! The types that kernels share with whoever traces them.
+//! Kernels and the layer that traces them share these types.
 
 use std::any::Any;
 use std::cell::Cell;

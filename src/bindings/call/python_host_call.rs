@@ -1,7 +1,7 @@
-//! Python code in the middle of a recorded function, which every run of the program calls again.
+//! Host callbacks: Python code inside a traced function, which every run of the program calls again.
 //!
-//! Owns: the way of tensors into such code and out of it, and what the code of one run shares: a dict. Never decides what
-//! is recorded: `compile::host_call` does. Invariant: an exception of the code reaches the caller as it was raised.
+//! Converts tensors to arguments of such code and its results to tensors; the callbacks of one run share a dict.
+//! `compile::host_call` decides what is traced. Invariant: an exception of the code reaches the caller as it was raised.
 
 use std::any::Any;
 use std::collections::BTreeSet;

@@ -32,8 +32,8 @@ pub(crate) struct CallSignature {
     hash: u64,
 }
 
-/// Takes the arguments of a call apart: the signature, what a program takes anew, and all leaves. `statics` are
-/// positions or names of static arguments and their values; with `floats`, Python's numbers are taken anew.
+/// Flattens the arguments of a call: the signature, the run-time inputs (not constants), and all leaves. `statics` are
+/// positions or names of static arguments and their values; with `floats`, Python's numbers are run-time inputs.
 #[pyfunction]
 pub(crate) fn _split_call<'py>(
     args: &Bound<'py, PyTuple>,
@@ -84,7 +84,7 @@ impl CallSignature {
         self.tree.clone_ref(py)
     }
 
-    /// The numbers of the leaves that a program takes anew.
+    /// The indices of the leaves that are run-time inputs.
     #[getter]
     fn places(&self) -> Vec<usize> {
         let numbered = self.leaves.iter().enumerate();
@@ -97,13 +97,13 @@ impl CallSignature {
         self.leaves.iter().any(|leaf| matches!(leaf, LeafKey::Tensor(..)))
     }
 
-    /// Whether there is a number among what a program takes anew.
+    /// Whether a run-time input is a number.
     #[getter]
     fn has_numbers(&self) -> bool {
         self.leaves.iter().any(|leaf| matches!(leaf, LeafKey::Number(_)))
     }
 
-    /// Which of the values that a program takes anew are NumPy's scalars.
+    /// Which of the run-time inputs are NumPy's scalars.
     #[getter]
     fn scalars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyFrozenSet>> {
         let inputs = self.leaves.iter().filter(|leaf| leaf.is_input()).enumerate();

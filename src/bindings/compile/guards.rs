@@ -1,9 +1,8 @@
 //! Guards on Python containers that a function read while it was traced: attributes of modules, options of
 //! optimisers.
 //!
-//! Which containers are guarded is up to the Python package. Invariant: while the guards hold, the containers hold
-//! the same objects; a flag that the function itself sets (such as `training`) is before a run what it was before the
-//! trace.
+//! The Python package chooses the containers. Invariant: while the guards hold, the containers hold the same objects as
+//! during the trace. A flag that the function itself sets (such as `training`) must have the value it had before the trace.
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;

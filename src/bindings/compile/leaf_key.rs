@@ -81,7 +81,7 @@ pub(crate) enum LeafKey {
     Tensor(Signature, TensorTraits),
     /// A scalar of NumPy's.
     Scalar(DType),
-    /// A float or a complex number, which the program takes anew.
+    /// A float or a complex number, which is a run-time input of the program.
     Number(DType),
     /// Anything else, which belongs to the program.
     Static(StaticLeaf),
@@ -119,7 +119,7 @@ impl TensorTraits {
 type Classified<'py> = (LeafKey, Option<Bound<'py, PyAny>>);
 
 impl LeafKey {
-    /// The key of a leaf, and what the program takes anew. With `floats`, Python's numbers are taken anew.
+    /// The key of a leaf, and its run-time input if it is not a constant. With `floats`, Python's numbers are inputs, too.
     pub(crate) fn of<'py>(leaf: &Bound<'py, PyAny>, floats: bool) -> PyResult<Classified<'py>> {
         if let Ok(tensor) = leaf.cast::<PyTensor>() {
             let tensor = &tensor.get().tensor;
@@ -170,7 +170,7 @@ impl LeafKey {
         Ok(Some((key, Some(array))))
     }
 
-    /// Whether a leaf has this key; adds what the program takes anew. False as well for what must be converted first.
+    /// Whether a leaf has this key; if so, adds its run-time input. Also false for a leaf that must be converted first.
     #[inline]
     pub(crate) fn accepts<'py>(
         &self,

@@ -1,5 +1,5 @@
-//! Fusion: groups neighbouring element-wise steps over the same elements into chains, with reductions of all their
-//! elements, and in chains of rows with one element per row.
+//! Fusion: groups neighbouring element-wise steps over the same elements into chains. A chain may also contain reductions of
+//! all its elements; a chain of rows may contain reductions of each row and operands with one element per row.
 //!
 //! Small independent steps between the parts of a chain move before or behind it. Invariant: a step reads the same
 //! values as before.

@@ -33,7 +33,7 @@ pub(super) fn run_rule<V: Value>(
     step::run_unwatched_rule(plan, options, k, grads, &mut NanCheck { node, input_grads })
 }
 
-/// Fails if an incoming gradient has NaN, which no rule computed then.
+/// Fails if an incoming gradient has NaN. No rule computed it, since the results of every rule are checked.
 #[cold]
 pub(super) fn check_incoming<V: Value>(node: &Node<V>, grad: &V) -> Result<()> {
     if !grad.holds_nan() {

@@ -120,7 +120,7 @@ struct PassRun<'a> {
 }
 
 impl PassRun<'_> {
-    /// The rest of a pass toward all leaves, after its linear chain.
+    /// Continues a pass toward all leaves where its linear chain ended.
     #[inline(never)]
     fn finish_chain<V: Value>(self, chain: LinearChain<'_, V>) -> Result<Option<Vec<Option<V>>>> {
         let (mut edges, mut seeds) = (SmallVec::new(), Seeds::new());

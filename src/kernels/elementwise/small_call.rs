@@ -260,7 +260,7 @@ impl<'a> SmallCall<'a> {
         fits && out.dtype == table.result(self.dtype) && unsafe { self.call(f, operands, out) }
     }
 
-    /// As `write`, with the first operand as the output; false if that is a scalar.
+    /// Applies the loop and writes the result over the first operand; false if that is a scalar.
     #[inline(always)]
     pub(crate) fn overwrite(
         &self,

@@ -1,9 +1,9 @@
 //! Sum of the rows of a matrix, each scaled by an element of a vector (a gemv with contiguous
 //! columns).
 //!
-//! Narrow rows keep their sums in registers, wide ones in the first cache. In the terms of
-//! `MatVec`, the rows here are its columns. Invariant: the order of a sum follows from the number
-//! of terms and the width alone.
+//! The sums of narrow rows stay in registers, those of wide rows in the L1 cache. The rows here are
+//! the columns of a `MatVec`. Invariant: the order of a sum depends only on the number of terms and
+//! the width.
 
 use super::matrix::MatVec;
 use crate::kernels::simd::Lanes;

@@ -1,5 +1,5 @@
-//! The exact remainder of a division: from the quotient if that is small enough to be exact, else by the
-//! standard library in a `FULL_RANGE` lane, and NaN in another.
+//! The exact remainder of a division: from the quotient if that is small enough to be exact. Otherwise a `FULL_RANGE`
+//! lane calls the standard library, and a lane without `FULL_RANGE` returns NaN.
 
 /// Defines the remainder for one float width.
 macro_rules! remainder {

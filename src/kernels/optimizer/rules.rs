@@ -3,7 +3,6 @@
 //!
 //! Invariant: an element update has no branch, only selections, and no product is contracted into a sum, so
 //! that a SIMD lane computes the bits of a single element.
-//! of a vector computes the bits of a single element.
 
 use crate::kernels::number::real::Real;
 

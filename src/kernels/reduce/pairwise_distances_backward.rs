@@ -1,7 +1,8 @@
 //! Weighted sums of row differences, over pairs of rows and along rows: the derivatives of
 //! `pairwise_distances`.
 //!
-//! Differences are not expanded into products, which would cancel for close rows. Invariant: the order of a
+//! `y` is transposed: its axes are set, column, row. Differences are not expanded into products, which would cancel for
+//! close rows. Invariant: the order of a
 //! sum depends on sizes only.
 
 use super::super::launch::launch;

@@ -1,7 +1,7 @@
-//! Memory positions in units that a complex dtype and the dtype of its parts share, for histories in which both occur.
+//! Regions of memory for in-place histories in which complex elements and their real and imaginary parts both occur.
 //!
-//! Invariant: the unit is the common dtype of all regions, or that of their parts. A complex number is two units along a last
-//! axis of its own, and so is its gradient.
+//! Positions are counted in units. Invariant: if all regions have one dtype, the unit is an element of it; otherwise it is one
+//! real component. Then a complex number, and its gradient, are two units along an additional last axis.
 
 use crate::array::Layout;
 use crate::dtype::DType;

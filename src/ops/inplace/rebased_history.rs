@@ -3,8 +3,7 @@
 //! changed base (`AsStridedBackward`).
 //!
 //! Invariant: elements are identified by memory position, so any two views of a memory work together; a node costs as much
-//! as the memory and the writes together.
-//! costs as much as the memory and the writes together, recorded or not.
+//! as the memory and the writes together, recorded or not.
 
 use std::sync::Arc;
 

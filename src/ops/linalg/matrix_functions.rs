@@ -2,8 +2,8 @@
 //!
 //! Real matrices have real results or are refused. Invariant: the derivative of `f` at `a` in
 //! direction `e` is the upper right block of `f([[a, e], [0, a]])`, and its adjoint is that of
-//! `eᴴ`, transposed; so every order is again a function of a matrix. It is evaluated at `a`, not at
-//! `aᴴ`, whose eigenvalues lie on the other side of a branch cut.
+//! `eᴴ`, transposed; so a derivative of any order is again a function of a matrix. The function is
+//! evaluated at `a`, because the eigenvalues of `aᴴ` may lie on the other side of a branch cut.
 //!
 //! Source: Mathias, "A chain rule for matrix functions", SIAM J. Matrix Anal. Appl. 17 (1996).
 

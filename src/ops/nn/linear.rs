@@ -1,7 +1,7 @@
 //! `linear` and `dropout_mask`.
 //!
 //! Dropout masks come from the caller, so the core draws no random numbers. Invariant: weights are
-//! [in, out]; `linear` is the functors `gemm` and `add_fiber`, of which the layer's nodes are.
+//! [in, out]; `linear` is composed of the functors `gemm` and `add_fiber`, so its nodes in the graph are theirs.
 
 use crate::error::{Dims, Error};
 use crate::ops::core::broadcast::astype;
