@@ -231,7 +231,7 @@ def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
 
     fg.save({"x": fg.ones(3)}, tmp_path / "a")
     ends = pytest.raises(fg.errors.FileFormatError, match="ends before byte 8 now")
-    with mock.patch.object(files, "_OnDisk", Shrinking), ends:
+    with mock.patch.object(files, "_DiskContent", Shrinking), ends:
         fg.load(tmp_path / "a")
 
 
