@@ -225,9 +225,9 @@ assert ends
 
 def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path) -> None:
     class Shrinking(files._DiskContent):
-        def part(self, begin: int, end: int) -> np.ndarray:
+        def read_range(self, begin: int, end: int) -> np.ndarray:
             os.truncate(tmp_path / "a", 0)
-            return super().part(begin, end)
+            return super().read_range(begin, end)
 
     fg.save({"x": fg.ones(3)}, tmp_path / "a")
     ends = pytest.raises(fg.errors.FileFormatError, match="ends before byte 8 now")
