@@ -29,8 +29,7 @@ ROOM = 3 << 30
 #: Functions that loop over the rows of an argument (NumPy's do before they ask whose it is), or that
 #: take several microseconds for an element.
 WALKED = {
-    "airy",
-    *("block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
+    *("airy", "block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
     *("multi_dot", "piecewise", "select", "trim_zeros", "ParameterList", "pack_sequence"),
     *("pad_sequence", "concat", "concatenate", "stack", "hstack", "vstack", "dstack"),
     *("column_stack", "vectorize"),
