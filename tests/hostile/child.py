@@ -26,7 +26,7 @@ from hostile.names import MADE, entries, ordinary, parameters
 
 #: Bytes that a process may map beyond what it has when it begins.
 ROOM = 3 << 30
-#: Functions that loop over the rows of an argument (NumPy's do before they ask whose it is), or that
+#: Functions that loop over the rows of an argument (NumPy does before it asks whose it is), or that
 #: take several microseconds for an element.
 WALKED = {
     *("airy", "block", "choose", "einsum", "einsum_path", "gradient", "histogram2d", "histogramdd"),
