@@ -4,7 +4,7 @@
 //! lanes as soon as one of its elements needs them.
 
 use super::loop_call::{Loop, LoopFn};
-use super::loops::{BASE_FMA, Kernel, LaneOf, Predicate, lanes, operands, span};
+use super::loops::{BASE_FMA, Formula, LaneOf, Predicate, lanes, operands, span};
 use crate::dtype::{Complex64, Complex128};
 use crate::kernels::math::{FullRangeTest, complex::is_extreme};
 use crate::kernels::number::complex_scalar::{ComplexElement, ComplexLane};
@@ -95,7 +95,7 @@ unsafe fn map<K, S, T, const N: usize, const P: usize, const FMA: bool, const CO
     n: usize,
     params: *const f64,
 ) where
-    K: Kernel<N, P>,
+    K: Formula<N, P>,
     S: ComplexFormula,
     T: ComplexElement,
 {
@@ -139,7 +139,7 @@ macro_rules! levels {
             n: usize,
             params: *const f64,
         ) where
-            K: Kernel<N, P>,
+            K: Formula<N, P>,
             S: ComplexFormula,
             T: ComplexElement,
         {
@@ -163,7 +163,7 @@ use {only as avx2, only as avx512, only as base};
 
 /// Loops of complex128, one per level. AVX-512 uses the AVX2 copies: its own would add 0.2 MB of code.
 pub const fn complex128_loops<
-    K: Kernel<N, P>,
+    K: Formula<N, P>,
     S: ComplexFormula,
     const N: usize,
     const P: usize,
@@ -173,15 +173,19 @@ pub const fn complex128_loops<
 }
 
 /// Loops of complex64, one per level: formulas of sums and products, and the quotient.
-pub const fn complex64_loops<K: Kernel<N, P>, S: ComplexFormula, const N: usize, const P: usize>()
--> Option<[Loop; 3]> {
+pub const fn complex64_loops<
+    K: Formula<N, P>,
+    S: ComplexFormula,
+    const N: usize,
+    const P: usize,
+>() -> Option<[Loop; 3]> {
     let avx2: LoopFn = avx2::<K, S, Complex64, N, P, true>;
     Some(Loop::levels([base::<K, S, Complex64, N, P, true>, avx2, avx2]))
 }
 
 /// The AVX-512 loop of complex128 for frequent formulas of sums and products: it takes 0.6 of the time of
 /// AVX2. Those of complex64 are bound by conversions.
-pub const fn complex128_avx512_loop<K: Kernel<N, P>, const N: usize, const P: usize>() -> Loop {
+pub const fn complex128_avx512_loop<K: Formula<N, P>, const N: usize, const P: usize>() -> Loop {
     Loop::new(avx512::<K, NeverCareful, Complex128, N, P, false>)
 }
 

@@ -6,7 +6,7 @@
 
 use super::contiguous::{ContiguousCall, PaddedLoop, is_c_contiguous};
 use super::loop_call::{Loop, LoopCall};
-use super::row_broadcast::{RowLoop, run_rows};
+use super::row_broadcast::{RowLoopFn, run_rows};
 use super::scalar_operand::{SMALL_CALL_ELEMENTS, SmallBuffer};
 use super::strided::StridedPlan;
 use super::tile_copy::gather;
@@ -59,7 +59,7 @@ pub struct LoopWork<'a> {
     /// The loop.
     pub f: Loop,
     /// The loop over rows in which one operand is a scalar per row, if the operation has one.
-    pub row_loop: Option<RowLoop>,
+    pub row_loop: Option<RowLoopFn>,
     /// The parameters of its formula.
     pub params: &'a [f64],
     /// Nanoseconds per element.

@@ -3,7 +3,7 @@
 
 use super::complex_loops::{self, CarefulAngles, CarefulRange, CarefulWhen, NeverCareful};
 use super::loop_table::LoopTable;
-use super::loops::{self, FullRange, Kernel, Predicate};
+use super::loops::{self, Formula, FullRange, Predicate};
 
 /// The attributes of a formula. The name of an attribute in a declaration is the method that sets it.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl LoopAttributes {
     }
 
     /// The loops of a formula with a value.
-    pub const fn table<K: Kernel<N, P>, const N: usize, const P: usize>(self) -> LoopTable {
+    pub const fn table<K: Formula<N, P>, const N: usize, const P: usize>(self) -> LoopTable {
         let mut table = match self.calls {
             true => loops::call_table::<K, N, P>(),
             false => loops::float_table::<K, N, P>(),

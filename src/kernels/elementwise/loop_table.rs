@@ -4,7 +4,7 @@
 //! Invariant: the loop of a level uses only instructions of that level.
 
 use super::loop_call::Loop;
-use super::row_broadcast::RowLoop;
+use super::row_broadcast::RowLoopFn;
 use crate::dtype::DType;
 use crate::kernels::isa;
 
@@ -37,7 +37,7 @@ pub struct LoopTable {
     /// second.
     pub in_place: Option<&'static [[Loop; 3]; 2]>,
     /// Loops over rows in which one operand is a scalar per row: float64 and float32.
-    pub row_loops: Option<&'static [[RowLoop; 3]; 2]>,
+    pub row_loops: Option<&'static [[RowLoopFn; 3]; 2]>,
     /// Nanoseconds per float64 element on one core, for splitting and scheduling.
     pub cost: f32,
     /// The operands, a bar, and the formula, as in the source.
@@ -80,7 +80,7 @@ impl LoopTable {
 
     /// The row loop for operands of this dtype at the current level.
     #[inline]
-    pub(super) fn row_loop(&self, dtype: DType) -> Option<RowLoop> {
+    pub(super) fn row_loop(&self, dtype: DType) -> Option<RowLoopFn> {
         let [f64, f32] = self.row_loops?;
         match dtype {
             DType::F64 => Some(f64[isa::level() as usize]),
@@ -143,7 +143,7 @@ macro_rules! loop_table {
 
     (@kernel $K:ident $attributes:ident [$($x:ident)*] [$($p:ident)*] $body:expr) => {
         struct $K;
-        impl $crate::kernels::elementwise::Kernel<
+        impl $crate::kernels::elementwise::Formula<
             { $crate::loop_table!(@count $($x)*) },
             { $crate::loop_table!(@count $($p)*) },
         > for $K {

@@ -22,7 +22,7 @@ pub enum FullRange {
 }
 
 /// A formula of `N` operands and `P` parameters that yields a value of the operands' type.
-pub trait Kernel<const N: usize, const P: usize> {
+pub trait Formula<const N: usize, const P: usize> {
     /// Which arguments need `FULL_RANGE` lanes.
     const FULL_RANGE: FullRange;
     /// The formula; implementations are `#[inline(always)]`.
@@ -110,7 +110,7 @@ pub(super) unsafe fn span<L, K, T, const N: usize, const P: usize>(
     params: &[f64; P],
 ) where
     L: LaneOf<T>,
-    K: Kernel<N, P>,
+    K: Formula<N, P>,
     T: Copy,
     f64: Lit<L>,
 {
@@ -171,7 +171,7 @@ unsafe fn map<K, T, const N: usize, const P: usize, const FMA: bool>(
     n: usize,
     params: *const f64,
 ) where
-    K: Kernel<N, P>,
+    K: Formula<N, P>,
     T: FullRangeTest,
     Lane<T, FMA, false>: Real,
     Lane<T, FMA, true>: Real,
@@ -258,7 +258,7 @@ pub unsafe fn int_map<T: Copy, O, const N: usize>(
 unsafe fn map_in_place<L, K, T>(ins: *const *const u8, out: *mut u8, n: usize)
 where
     L: LaneOf<T>,
-    K: Kernel<2, 0>,
+    K: Formula<2, 0>,
     T: Copy,
     f64: Lit<L>,
 {
@@ -283,7 +283,7 @@ macro_rules! levels {
             n: usize,
             params: *const f64,
         ) where
-            K: Kernel<N, P>,
+            K: Formula<N, P>,
             T: FullRangeTest,
             Lane<T, { $fma }, false>: Real,
             Lane<T, { $fma }, true>: Real,
@@ -318,7 +318,7 @@ macro_rules! levels {
         #[allow(dead_code)]
         unsafe fn $over<K, T>(ins: *const *const u8, out: *mut u8, n: usize, _: *const f64)
         where
-            K: Kernel<2, 0>,
+            K: Formula<2, 0>,
             T: Copy,
             Lane<T, { $fma }>: Real + LaneOf<T>,
             f64: Lit<Lane<T, { $fma }>>,
@@ -366,7 +366,7 @@ const fn table(f64: [LoopFn; 3], f32: [LoopFn; 3]) -> LoopTable {
 }
 
 /// The table of a formula that vectorises.
-pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
+pub const fn float_table<K: Formula<N, P>, const N: usize, const P: usize>() -> LoopTable {
     table(
         [base::<K, f64, N, P>, avx2::<K, f64, N, P>, avx512::<K, f64, N, P>],
         [base::<K, f32, N, P>, avx2::<K, f32, N, P>, avx512::<K, f32, N, P>],
@@ -374,7 +374,7 @@ pub const fn float_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> L
 }
 
 /// The table of a formula that calls scalar functions: one loop serves every level.
-pub const fn call_table<K: Kernel<N, P>, const N: usize, const P: usize>() -> LoopTable {
+pub const fn call_table<K: Formula<N, P>, const N: usize, const P: usize>() -> LoopTable {
     table([only::<K, f64, N, P>; 3], [only::<K, f32, N, P>; 3])
 }
 
@@ -388,7 +388,7 @@ pub const fn mask_table<K: Predicate<N>, const N: usize>() -> LoopTable {
 }
 
 /// The in-place loops of a formula of two operands: float64 and float32, by level.
-pub const fn in_place_loops<K: Kernel<2, 0>>() -> [[Loop; 3]; 2] {
+pub const fn in_place_loops<K: Formula<2, 0>>() -> [[Loop; 3]; 2] {
     [
         Loop::levels([base_over::<K, f64>, avx2_over::<K, f64>, avx512_over::<K, f64>]),
         Loop::levels([base_over::<K, f32>, avx2_over::<K, f32>, avx512_over::<K, f32>]),

@@ -35,7 +35,7 @@ pub(crate) use launch_loop::{ResolvedOperand, run_loop};
 pub use loop_attributes::LoopAttributes;
 pub use loop_call::{Loop, LoopCall, LoopFn};
 pub use loop_table::LoopTable;
-pub use loops::{Kernel, Predicate};
+pub use loops::{Formula, Predicate};
 pub use nextafter::NEXT_AFTER;
 pub(crate) use scalar_operand::{SMALL_CALL_ELEMENTS, repeat_element, word};
 pub use small_call::{Flat, FlatOperand};

@@ -10,7 +10,7 @@ use std::arch::x86_64::__m512;
 use smallvec::SmallVec;
 
 use super::dispatch::{Operand, OutOperand, parallel_blocks};
-use super::loops::{BASE_FMA, Kernel, LaneOf};
+use super::loops::{BASE_FMA, Formula, LaneOf};
 use crate::array::sort_axes;
 use crate::kernels::number::real::{Lit, Real};
 use crate::kernels::number::scalar::Lane;
@@ -37,15 +37,15 @@ enum RowKind {
 /// # Safety
 /// The operands and the output hold the rows, aligned; the output overlaps no operand; the CPU has the loop's
 /// level.
-pub type RowLoop = unsafe fn(ins: [*const u8; 2], out: *mut u8, rows: RowSpan);
+pub type RowLoopFn = unsafe fn(ins: [*const u8; 2], out: *mut u8, rows: RowSpan);
 
 /// # Safety
-/// As `RowLoop`, for elements of `T`, of which `W` are a vector of the widest level.
+/// As `RowLoopFn`, for elements of `T`, of which `W` are a vector of the widest level.
 #[inline(always)]
 unsafe fn map<L, K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan)
 where
     L: LaneOf<T> + Real<Mask = bool>,
-    K: Kernel<2, 0>,
+    K: Formula<2, 0>,
     T: Copy,
     f64: Lit<L>,
 {
@@ -123,11 +123,11 @@ unsafe fn map_blocks<T: Copy, const W: usize>(
 macro_rules! levels {
     ($name:ident, $fma:expr $(, $feature:literal)?) => {
         /// # Safety
-        /// As `RowLoop`, on a CPU of this level.
+        /// As `RowLoopFn`, on a CPU of this level.
         $( #[target_feature(enable = $feature)] )?
         unsafe fn $name<K, T, const W: usize>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan)
         where
-            K: Kernel<2, 0>,
+            K: Formula<2, 0>,
             T: Copy,
             Lane<T, { $fma }>: Real<Mask = bool> + LaneOf<T>,
             f64: Lit<Lane<T, { $fma }>>,
@@ -185,10 +185,10 @@ row_ops! {
 /// The AVX-512 loop of float32. Most rows are a few vectors, which the compiler would unroll as if they were long.
 ///
 /// # Safety
-/// As `RowLoop`, on a CPU of this level.
+/// As `RowLoopFn`, on a CPU of this level.
 #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]
-unsafe fn avx512_f32<K: Kernel<2, 0>, O: RowOp>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan) {
+unsafe fn avx512_f32<K: Formula<2, 0>, O: RowOp>(ins: [*const u8; 2], out: *mut u8, rows: RowSpan) {
     // SAFETY: the same contract.
     unsafe {
         match rows.kind {
@@ -240,11 +240,11 @@ unsafe fn masked_rows<O: RowOp, const SCALAR: usize>(
 }
 
 /// The row loops of a formula: float64 and float32, by level.
-pub const fn row_loops<K: Kernel<2, 0>, O: RowOp>() -> [[RowLoop; 3]; 2] {
+pub const fn row_loops<K: Formula<2, 0>, O: RowOp>() -> [[RowLoopFn; 3]; 2] {
     #[cfg(all(target_arch = "x86_64", not(debug_assertions)))]
-    let widest: RowLoop = avx512_f32::<K, O>;
+    let widest: RowLoopFn = avx512_f32::<K, O>;
     #[cfg(any(not(target_arch = "x86_64"), debug_assertions))]
-    let widest: RowLoop = avx512::<K, f32, 16>;
+    let widest: RowLoopFn = avx512::<K, f32, 16>;
     [
         [base::<K, f64, 8>, avx2::<K, f64, 8>, avx512::<K, f64, 8>],
         [base::<K, f32, 16>, avx2::<K, f32, 16>, widest],
@@ -253,7 +253,7 @@ pub const fn row_loops<K: Kernel<2, 0>, O: RowOp>() -> [[RowLoop; 3]; 2] {
 
 /// The operands of an iteration over rows.
 struct RowWalk {
-    f: RowLoop,
+    f: RowLoopFn,
     ins: [*const u8; 2],
     out: *mut u8,
     size: isize,
@@ -269,7 +269,7 @@ unsafe impl Sync for RowWalk {}
 /// # Safety
 /// As `run`, for a loop that has row loops.
 pub(super) unsafe fn run_rows(
-    f: RowLoop,
+    f: RowLoopFn,
     [a, b]: [Operand<'_>; 2],
     out: OutOperand<'_>,
     dims: &[usize],
@@ -283,7 +283,7 @@ pub(super) unsafe fn run_rows(
 
 impl RowWalk {
     fn new(
-        f: RowLoop,
+        f: RowLoopFn,
         [a, b]: [Operand<'_>; 2],
         out: OutOperand<'_>,
         dims: &[usize],

@@ -26,14 +26,14 @@ pub(crate) enum FusedOperand {
 }
 
 /// A loop, its operands and their number, and its parameters.
-struct LoopCall<'a> {
+struct ChainLoop<'a> {
     table: Loop,
     ins: [FusedOperand; MAX_OPERANDS],
     count: usize,
     params: &'a [f64],
 }
 
-impl LoopCall<'_> {
+impl ChainLoop<'_> {
     fn operands(&self) -> &[FusedOperand] {
         &self.ins[..self.count]
     }
@@ -45,7 +45,7 @@ pub(crate) struct EagerChain<'a> {
     dims: &'a [usize],
     reads: Vec<View<'a>>,
     values: Vec<RepeatedSource>,
-    steps: Vec<LoopCall<'a>>,
+    steps: Vec<ChainLoop<'a>>,
     cost: f32,
 }
 
@@ -118,7 +118,7 @@ impl<'a> EagerChain<'a> {
     fn step(&mut self, table: Loop, operands: &[FusedOperand], params: &'a [f64]) -> FusedOperand {
         let mut ins = [FusedOperand::Result(0); MAX_OPERANDS];
         ins[..operands.len()].copy_from_slice(operands);
-        self.steps.push(LoopCall { table, ins, count: operands.len(), params });
+        self.steps.push(ChainLoop { table, ins, count: operands.len(), params });
         FusedOperand::Result(self.steps.len() - 1)
     }
 

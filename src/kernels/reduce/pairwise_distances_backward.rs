@@ -19,7 +19,7 @@ unsafe impl<T> Sync for Operands<T> {}
 /// Rows of `x`, rows of `y`, and columns.
 type Sizes = (usize, usize, usize);
 /// A loop over rows: the addresses of factors, rows of `x`, all of `y`, and the result.
-type RowsLoop<T> = unsafe fn(*const T, *const T, *const T, *mut T, Sizes);
+type RowsLoopFn<T> = unsafe fn(*const T, *const T, *const T, *mut T, Sizes);
 
 /// `out[b, i, k] = Σ_j w[b, i, j] (x[b, i, k] - y[b, k, j])` of contiguous floats of one dtype.
 pub fn weighted_differences(w: View, x: View, y: View, out: ViewMut) {
@@ -56,7 +56,7 @@ fn all_rows<T>(
     out: &ViewMut,
     (rows, others, columns): Sizes,
     (factor_row, out_row): (usize, usize),
-    run: RowsLoop<T>,
+    run: RowsLoopFn<T>,
 ) {
     assert!([&factors, &x, &y].iter().all(|view| view.is_contiguous()) && out.is_contiguous());
     let sets = x.dims[0];
