@@ -50,7 +50,7 @@ pub(crate) struct Buffers {
     /// The enclosing trace, if this is the trace of a subprogram.
     outer: Option<Box<Buffers>>,
     /// The host calls that are running, the innermost last.
-    host_spans: Vec<HostSpan>,
+    host_spans: Vec<TraceHostSpan>,
     /// Whether a read was refused; the caller may have caught the error.
     refused_read: bool,
     /// Whether this traces a subprogram (the body of a loop or branch).
@@ -62,7 +62,7 @@ pub(crate) struct Buffers {
 }
 
 /// A span of the trace in which host code runs; a host-call step of the program may run that code again.
-struct HostSpan {
+struct TraceHostSpan {
     /// Buffers with this number or a later one were made in the span.
     first_buffer: usize,
     /// The addresses of the buffers passed to the host code.
@@ -73,7 +73,7 @@ struct HostSpan {
     outside_reads: usize,
 }
 
-impl HostSpan {
+impl TraceHostSpan {
     /// Whether the host code finds the same buffer here when it is called again.
     fn admits(&self, address: usize, buffer: &Buffer) -> bool {
         buffer.number >= self.first_buffer
@@ -274,7 +274,7 @@ fn admitted_by_host_span(address: usize) -> bool {
 pub(crate) fn begin_host_span(arguments: Vec<usize>) {
     with_buffers(|buffers| {
         let (first_buffer, outside_reads) = (buffers.index.len(), buffers.outside_reads.len());
-        buffers.host_spans.push(HostSpan {
+        buffers.host_spans.push(TraceHostSpan {
             first_buffer,
             arguments,
             reads_traced: false,

@@ -24,7 +24,7 @@ const ALL_BYTES: (usize, usize) = (0, usize::MAX);
 pub(in crate::compile) struct ForeignMemory {
     memory: Storage,
     /// Its contents, with the index of the first step that read them.
-    snapshots: Vec<(usize, Contents)>,
+    snapshots: Vec<(usize, BufferCopy)>,
     /// Whether steps write to it.
     is_written: bool,
     /// Whether a step reads beyond this storage, into another part of the same array.
@@ -32,24 +32,24 @@ pub(in crate::compile) struct ForeignMemory {
 }
 
 /// A copy of a buffer's contents.
-struct Contents {
+struct BufferCopy {
     copy: Storage,
     /// The length of the buffer; large ones are copied in samples.
     nbytes: usize,
 }
 
-impl Contents {
-    fn of(memory: &Storage) -> Result<Contents> {
+impl BufferCopy {
+    fn of(memory: &Storage) -> Result<BufferCopy> {
         let _paused = observer::Pause::new();
         let nbytes = memory.nbytes();
         if nbytes <= FULL_COMPARE_BYTES {
-            return Ok(Contents { copy: memory.copy()?, nbytes });
+            return Ok(BufferCopy { copy: memory.copy()?, nbytes });
         }
         let copy = Storage::alloc(SAMPLE_COUNT * SAMPLE_BYTES)?;
         for (to, from) in samples(nbytes).enumerate() {
             copy.write_bytes(to * SAMPLE_BYTES, memory.bytes(from, SAMPLE_BYTES));
         }
-        Ok(Contents { copy, nbytes })
+        Ok(BufferCopy { copy, nbytes })
     }
 
     fn is_complete(&self) -> bool {
@@ -113,7 +113,7 @@ impl TracedSteps {
         let is_written =
             self.foreign.values().any(|it| it.is_written && overlap(&it.memory, memory));
         let Some(foreign) = self.foreign.get_mut(&id) else {
-            let snapshots = vec![(next, Contents::of(memory)?)];
+            let snapshots = vec![(next, BufferCopy::of(memory)?)];
             let memory = memory.data_handle();
             self.foreign.insert(
                 id,
@@ -127,9 +127,9 @@ impl TracedSteps {
         let Some((_, last)) = foreign.snapshots.last_mut() else { return Ok(()) };
         let more = last.nbytes < memory.nbytes();
         if !last.is_in(memory, if more { ALL_BYTES } else { extent }) {
-            foreign.snapshots.push((next, Contents::of(memory)?));
+            foreign.snapshots.push((next, BufferCopy::of(memory)?));
         } else if more {
-            *last = Contents::of(memory)?;
+            *last = BufferCopy::of(memory)?;
         }
         foreign.memory = memory.data_handle();
         Ok(())
@@ -232,8 +232,8 @@ impl TracedSteps {
         }
     }
 
-    fn constant(&mut self, contents: Contents) -> BufferId {
-        let Contents { copy, nbytes } = contents;
+    fn constant(&mut self, contents: BufferCopy) -> BufferId {
+        let BufferCopy { copy, nbytes } = contents;
         self.buffers.push(Buffer { source: Source::Constant(copy), nbytes });
         (self.buffers.len() - 1) as BufferId
     }

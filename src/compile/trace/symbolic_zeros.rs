@@ -39,7 +39,7 @@ pub struct PartialBackward {
 
 /// What a buffer holds.
 #[derive(Clone, Copy, PartialEq)]
-enum Contents {
+enum KnownContents {
     /// A value that the pass reads and does not write.
     Primal,
     /// A fill with one number.
@@ -55,7 +55,7 @@ enum Contents {
     /// A missing gradient, as zeros: part of a concatenated gradient.
     MissingZeros,
 }
-use Contents::{Computed, Fill, Gradient, Missing, MissingZeros, Primal, RunningSum};
+use KnownContents::{Computed, Fill, Gradient, Missing, MissingZeros, Primal, RunningSum};
 
 impl BackwardTrace {
     /// The executable for all cotangents.
@@ -97,7 +97,7 @@ impl BackwardTrace {
 /// Propagates the contents of buffers through the steps.
 struct ZeroPropagation<'p> {
     buffers: &'p [Buffer],
-    contents: Vec<Contents>,
+    contents: Vec<KnownContents>,
 }
 
 impl<'p> ZeroPropagation<'p> {
@@ -118,14 +118,15 @@ impl<'p> ZeroPropagation<'p> {
         }
     }
 
-    fn of(&self, slice: &BufferView) -> Contents {
+    fn of(&self, slice: &BufferView) -> KnownContents {
         self.contents[slice.buffer as usize]
     }
 
     /// What remains of a step; outer `None` if that cannot be decided.
     fn step(&mut self, step: &Step) -> Option<Option<Step>> {
-        let read: Vec<Contents> = step.reads.iter().map(|read| self.of(read)).collect();
-        let reads_any = |what: &[Contents]| read.iter().any(|contents| what.contains(contents));
+        let read: Vec<KnownContents> = step.reads.iter().map(|read| self.of(read)).collect();
+        let reads_any =
+            |what: &[KnownContents]| read.iter().any(|contents| what.contains(contents));
         let (missing, gradient) =
             (reads_any(&[Missing, MissingZeros]), reads_any(&[Gradient, RunningSum]));
         // Undecidable: whether the eager pass would reach an operation whose gradient is a constant.
@@ -171,7 +172,7 @@ impl<'p> ZeroPropagation<'p> {
     }
 
     /// Updates the contents of a buffer that is written, in part or whole.
-    fn write(&mut self, slice: &BufferView, written: Contents) -> Option<()> {
+    fn write(&mut self, slice: &BufferView, written: KnownContents) -> Option<()> {
         let is_whole_slice = is_whole(slice, self.buffers);
         let contents = &mut self.contents[slice.buffer as usize];
         *contents = match (*contents, written) {

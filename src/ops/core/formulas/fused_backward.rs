@@ -20,7 +20,7 @@ use crate::tensor::Tensor;
 const MIN_FUSED_BYTES: usize = 1 << 18;
 
 /// A node of the chain: its rule, and the gradient slot of each operand.
-struct FusedNode {
+struct FusedRule {
     rule: NodeRule,
     targets: SmallVec<[Option<usize>; 3]>,
 }
@@ -49,9 +49,9 @@ pub(in crate::ops) fn run_fused(run: &mut FusedNodes<'_, Tensor>) -> Result<bool
     if !run.grads()[0].as_ref().is_some_and(is_worth_fusing) {
         return Ok(false);
     }
-    let mut nodes: Vec<FusedNode> = Vec::with_capacity(run.nodes());
+    let mut nodes: Vec<FusedRule> = Vec::with_capacity(run.nodes());
     for k in 0..run.nodes() {
-        match run.node(k, FusedNode::restore)?.flatten() {
+        match run.node(k, FusedRule::restore)?.flatten() {
             Some(node) => nodes.push(node),
             None => return Ok(false),
         }
@@ -72,7 +72,7 @@ pub(in crate::ops) fn run_fused(run: &mut FusedNodes<'_, Tensor>) -> Result<bool
 
 /// The outgoing gradients by slot; `Err(k)` if node `k` has a strided operand.
 fn gradients(
-    nodes: &[FusedNode],
+    nodes: &[FusedRule],
     incoming: &[Option<Tensor>],
 ) -> Result<std::result::Result<Vec<Option<Tensor>>, usize>> {
     let Some(like) = &incoming[0] else { return Ok(Err(0)) };
@@ -88,17 +88,17 @@ fn is_worth_fusing(g: &Tensor) -> bool {
     bytes >= MIN_FUSED_BYTES && matches!(dtype, DType::F64 | DType::F32) && !observer::is_active()
 }
 
-impl FusedNode {
+impl FusedRule {
     fn restore(
         cx: &mut Context<'_, Tensor>,
         rule: &dyn std::any::Any,
-    ) -> Result<Option<FusedNode>> {
+    ) -> Result<Option<FusedRule>> {
         let targets = |n: usize| -> SmallVec<[Option<usize>; 3]> {
             (0..n).map(|i| Some(cx.target(i)? as usize)).collect()
         };
         if rule.is::<WhereParams>() {
             let targets = targets(2);
-            return Ok(Some(FusedNode { rule: NodeRule::Where(cx.saved(0)?), targets }));
+            return Ok(Some(FusedRule { rule: NodeRule::Where(cx.saved(0)?), targets }));
         }
         let Some(op) = rule.downcast_ref::<Elementwise>() else { return Ok(None) };
         let targets = targets(op.by.len());
@@ -108,7 +108,7 @@ impl FusedNode {
                 read = SavedOperands::restore(op, cx, uses, Some(read))?;
             }
         }
-        Ok(Some(FusedNode { rule: NodeRule::Formulas(op.by, Box::new(read)), targets }))
+        Ok(Some(FusedRule { rule: NodeRule::Formulas(op.by, Box::new(read)), targets }))
     }
 
     /// Adds the gradients of the node's inputs, for the output gradient `g`, to their slots.
@@ -169,7 +169,7 @@ impl NodeRule {
 
 /// Builds the chain: the gradients by slot after all nodes; `Err(k)` if node `k` has a strided operand.
 fn build_chain<'t>(
-    nodes: &'t [FusedNode],
+    nodes: &'t [FusedRule],
     incoming: &'t [Option<Tensor>],
     tiles: &mut EagerChain<'t>,
 ) -> std::result::Result<Vec<Option<ChainGradient>>, usize> {
