@@ -13,16 +13,16 @@ use crate::dtype::DType;
 pub type Result<T, E = Box<Error>> = std::result::Result<T, E>;
 
 /// An exception of the host language (Python), passed through Rust unchanged.
-pub struct ForeignError {
+pub struct HostError {
     /// The host's exception object.
     pub payload: Box<dyn Any + Send + Sync>,
     /// The operation during which it was raised; the host attaches it as a note.
     pub during: String,
 }
 
-impl fmt::Debug for ForeignError {
+impl fmt::Debug for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ForeignError(during {:?})", self.during)
+        write!(f, "HostError(during {:?})", self.during)
     }
 }
 
@@ -129,7 +129,7 @@ macro_rules! errors {
             $( $(#[doc = $doc])* #[error($msg $(, $call(*.$part))?)] $variant { $($field: $ty),* }, )*
             /// An exception of the host language.
             #[error("{}: the host raised an exception", .0.during)]
-            Foreign(ForeignError),
+            Host(HostError),
             /// Another error, with what helps to find its cause.
             #[error("{error}\n{note}")]
             Noted { error: Box<Error>, note: String },
@@ -140,7 +140,7 @@ macro_rules! errors {
             pub fn class(&self) -> &'static str {
                 match self {
                     $( Error::$variant { .. } => stringify!($class), )*
-                    Error::Foreign(_) => "Exception",
+                    Error::Host(_) => "Exception",
                     Error::Noted { error, .. } => error.class(),
                 }
             }
@@ -149,7 +149,7 @@ macro_rules! errors {
             pub fn variant(&self) -> &'static str {
                 match self {
                     $( Error::$variant { .. } => stringify!($variant), )*
-                    Error::Foreign(_) => "Foreign",
+                    Error::Host(_) => "Host",
                     Error::Noted { error, .. } => error.variant(),
                 }
             }

@@ -84,7 +84,7 @@ impl Rule<Task> for Sleep {
 
 fn sleeper(x: &Task, micros: u64, foreign: bool) -> Task {
     let home = foreign.then(|| thread::current().id());
-    let flags = if foreign { Flags::FOREIGN } else { Flags::NONE };
+    let flags = if foreign { Flags::HOST_OBJECTS } else { Flags::NONE };
     let rule = RuleRef::Boxed(Box::new(Sleep { micros, home }));
     let node = record(rule, smallvec![x.edge.clone()], smallvec![], 1, HEAVY, flags)
         .expect("nothing refuses");

@@ -149,7 +149,7 @@ fn random_graph(seed: u64, nodes: usize) -> (Bits, Vec<Bits>) {
             0 => pool.push(mul(&a, &b)),
             1 => pool.push(add(&a, &b)),
             2 => pool.extend(knot([&a, &b, &c], &mut random, Flags::NONE)),
-            _ => pool.extend(knot([&a, &b, &c], &mut random, Flags::FOREIGN)),
+            _ => pool.extend(knot([&a, &b, &c], &mut random, Flags::HOST_OBJECTS)),
         }
     }
     let root = pool.iter().rev().take(10).fold(plain(1.0), |sum, v| add(&sum, v));

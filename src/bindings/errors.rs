@@ -11,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::bindings::attach::attached;
-use crate::error::{CLASSES, Error, ForeignError, Result};
+use crate::error::{CLASSES, Error, HostError, Result};
 
 static CLASS_OBJECTS: PyOnceLock<Vec<(&'static str, Py<PyType>)>> = PyOnceLock::new();
 
@@ -89,7 +89,7 @@ pub(crate) fn graph_cut_warning(py: Python<'_>) -> Bound<'_, PyType> {
 #[cold]
 pub(crate) fn to_python(error: Box<Error>) -> PyErr {
     attached(|py| match *error {
-        Error::Foreign(foreign) => unwrap_foreign(py, foreign),
+        Error::Host(error) => unwrap_host_error(py, error),
         Error::Noted { error, note } => {
             let raised = to_python(error);
             // An exception that takes no note is raised without it.
@@ -101,23 +101,23 @@ pub(crate) fn to_python(error: Box<Error>) -> PyErr {
 }
 
 /// Unwraps the Python exception that `from_python` wrapped.
-fn unwrap_foreign(py: Python<'_>, foreign: ForeignError) -> PyErr {
-    match foreign.payload.downcast::<PyErr>() {
+fn unwrap_host_error(py: Python<'_>, error: HostError) -> PyErr {
+    match error.payload.downcast::<PyErr>() {
         Ok(raised) => {
-            if !foreign.during.is_empty() {
+            if !error.during.is_empty() {
                 // An exception that takes no note is raised without it.
-                let _ = raised.add_note(py, foreign.during.as_str());
+                let _ = raised.add_note(py, error.during.as_str());
             }
             *raised
         }
-        Err(_) => PyErr::from_type(class(py, "InternalError"), (foreign.during,)),
+        Err(_) => PyErr::from_type(class(py, "InternalError"), (error.during,)),
     }
 }
 
 /// Wraps a Python exception as a Rust error; `during` becomes a note, unless it is empty.
 #[cold]
 pub(crate) fn from_python(raised: PyErr, during: impl Into<String>) -> Box<Error> {
-    Box::new(Error::Foreign(ForeignError { payload: Box::new(raised), during: during.into() }))
+    Box::new(Error::Host(HostError { payload: Box::new(raised), during: during.into() }))
 }
 
 impl From<Box<Error>> for PyErr {

@@ -12,7 +12,7 @@ use crate::compile::trace::buffers;
 use crate::compile::trace::host_span::TraceMark;
 use crate::compile::trace::tracer::with_steps;
 use crate::error::{Dims, Error, Result};
-use crate::graph::{Foreign, Mode, ModeGuard, SERIAL};
+use crate::graph::{HostObjects, Mode, ModeGuard, SERIAL};
 pub use crate::kernels::launch::Object;
 use crate::kernels::launch::{HOST_OBJECT, HostFunction, Launch, LaunchKind, Objects};
 use crate::kernels::{self, View, ViewMut};
@@ -39,7 +39,7 @@ pub trait HostCallback: Send + Sync {
     fn restore_state(&self, state: &Object);
 
     /// Python objects that the callback owns, for the garbage collector.
-    fn foreign(&self) -> &dyn Foreign;
+    fn host_objects(&self) -> &dyn HostObjects;
 }
 
 /// The step that calls a callback.
@@ -205,7 +205,7 @@ impl HostSpan {
         let writes: Vec<ViewMut<'_>> = outputs.iter().map(Tensor::view_mut).collect();
         let reads = reads.iter().map(Into::into).collect();
         let writes = writes.iter().map(Into::into).collect();
-        let launch = Launch { name, reads, writes, work: LaunchKind::Foreign(host_step) };
+        let launch = Launch { name, reads, writes, work: LaunchKind::Host(host_step) };
         with_steps(|steps| steps.launch(launch));
         Ok(outputs)
     }
@@ -249,9 +249,11 @@ pub fn call(
 }
 
 /// Python objects that an executable owns.
-pub(super) fn foreign(program: &Executable) -> impl Iterator<Item = &dyn Foreign> {
+pub(super) fn host_objects(program: &Executable) -> impl Iterator<Item = &dyn HostObjects> {
     let hosts = program.hosts().iter();
-    hosts.filter_map(|host| Some(host.as_any().downcast_ref::<HostCallStep>()?.callback.foreign()))
+    hosts.filter_map(|host| {
+        Some(host.as_any().downcast_ref::<HostCallStep>()?.callback.host_objects())
+    })
 }
 
 /// Makes the active trace fail with this error.

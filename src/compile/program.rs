@@ -8,13 +8,13 @@ use smallvec::SmallVec;
 pub(crate) use super::leaf_state::GradMemory;
 use super::leaf_state::{Leaves, is_new_gradient, refuse_own_gradients, restore_grads};
 use crate::array::{Elements, Layout, Storage, observer};
-use crate::compile::host_call::foreign;
+use crate::compile::host_call::host_objects;
 use crate::compile::trace::buffers;
 pub use crate::compile::{Executable, Output};
 use crate::compile::{Source, TracedResult, Tracer};
 use crate::dtype::DType;
 use crate::error::{Dims, Error, Result};
-use crate::graph::{Foreign, Mode, ModeGuard, SERIAL, TRANSFORM};
+use crate::graph::{HostObjects, Mode, ModeGuard, SERIAL, TRANSFORM};
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
@@ -205,8 +205,8 @@ impl Program {
     }
 
     /// Python objects that the program owns.
-    pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
-        foreign(&self.executable)
+    pub fn host_objects(&self) -> impl Iterator<Item = &dyn HostObjects> {
+        host_objects(&self.executable)
     }
 
     /// The dtypes and shapes of the arguments.

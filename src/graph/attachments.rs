@@ -6,7 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::hook::{Foreign, Hook, NodeHook, RetainGradHook};
+use super::hook::{Hook, HostObjects, NodeHook, RetainGradHook};
 use super::value::Value;
 use crate::threads::{Lock, LockGuard};
 
@@ -146,7 +146,7 @@ impl<V: Value> Attachments<V> {
     }
 
     /// Visits the host objects of the hooks; none if another thread holds the lock.
-    pub fn foreign(&self, found: &mut dyn FnMut(&dyn Foreign)) {
+    pub fn host_objects(&self, found: &mut dyn FnMut(&dyn HostObjects)) {
         let Some(lists) = self.lists.try_lock() else {
             return;
         };
@@ -155,8 +155,8 @@ impl<V: Value> Attachments<V> {
         nodes.extend(values(&lists.commit_hooks));
         nodes.extend(values(&lists.post_hooks));
         drop(lists);
-        outputs.iter().filter_map(|(_, hook)| hook.foreign()).for_each(&mut *found);
-        nodes.iter().filter_map(|hook| hook.foreign()).for_each(found);
+        outputs.iter().filter_map(|(_, hook)| hook.host_objects()).for_each(&mut *found);
+        nodes.iter().filter_map(|hook| hook.host_objects()).for_each(found);
     }
 
     /// The user's metadata.

@@ -34,7 +34,7 @@ pub trait Hook<V: Value>: Send + Sync {
     fn call(&self, grad: V, pass: &dyn RunningPass<V>) -> Result<Option<V>>;
 
     /// The host objects of the hook.
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         None
     }
 }
@@ -49,7 +49,7 @@ pub trait NodeHook<V>: Send + Sync {
     ) -> Result<Option<Vec<Option<V>>>>;
 
     /// The host objects of the hook.
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         None
     }
 }
@@ -61,7 +61,7 @@ pub trait RetainGradHook<V>: Send + Sync {
 }
 
 /// Host-language objects owned by a rule or a hook, for the host's garbage collector.
-pub trait Foreign: Send + Sync {
+pub trait HostObjects: Send + Sync {
     /// Calls `visit` with each object.
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any));
 

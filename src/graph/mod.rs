@@ -27,7 +27,7 @@ pub use engine::{
     search, vjp,
 };
 pub use fused_nodes::FusedNodes;
-pub use hook::{AtEnd, Foreign, Hook, NodeHook, RetainGradHook, RunningPass};
+pub use hook::{AtEnd, Hook, HostObjects, NodeHook, RetainGradHook, RunningPass};
 pub use mode::{
     ANOMALY, CALL_SITES, CHECK_NAN, DISALLOW_SAVED_MUTATION, FORWARD, GRAD, INFERENCE, Mode,
     ModeGuard, PACKING, RECORDED_ARRAYS, SERIAL, TRACING, TRANSFORM, grad_enabled,

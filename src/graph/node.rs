@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use super::arena::{Edge, SavedCell};
 use super::attachments::Attachments;
-use super::hook::Foreign;
+use super::hook::HostObjects;
 use super::rule::{Rule, RuleRef};
 use super::saved::{Packed, Saved};
 use super::saved_value_hooks::PackedValue;
@@ -35,7 +35,7 @@ impl Flags {
     /// No flags.
     pub const NONE: Flags = Flags(0);
     /// The node owns host objects: it must run on the caller's thread, attached to the host.
-    pub const FOREIGN: Flags = Flags(1);
+    pub const HOST_OBJECTS: Flags = Flags(1);
     /// The accumulator of a leaf: its rule commits the gradient.
     pub const ACCUMULATOR: Flags = Flags(2);
 
@@ -147,7 +147,7 @@ impl<V: Value> Node<V> {
         self.outputs == 1 && self.flags() == Flags::NONE && self.attachments().is_none()
     }
 
-    /// Sets flags, e.g. `FOREIGN` when a host's hook is attached.
+    /// Sets flags, e.g. `HOST_OBJECTS` when a host's hook is attached.
     pub fn add_flags(&self, flags: Flags) {
         self.flags.fetch_or(flags.0, Ordering::Relaxed);
     }
@@ -184,22 +184,22 @@ impl<V: Value> Node<V> {
     pub fn pack_saved(&self, i: usize, packed: Arc<dyn PackedValue<V>>) -> bool {
         let origin = self.with_saved(|saved| saved.get(i).and_then(Saved::origin)).flatten();
         let Some(origin) = origin else { return false };
-        let foreign = packed.foreign().is_some();
+        let has_host_objects = packed.host_objects().is_some();
         let replaced = self.saved.replace(i, Saved::Packed(Box::new(Packed { packed, origin })));
-        if replaced.is_ok() && foreign {
-            self.add_flags(Flags::FOREIGN);
+        if replaced.is_ok() && has_host_objects {
+            self.add_flags(Flags::HOST_OBJECTS);
         }
         replaced.is_ok()
     }
 
     /// Visits the host objects of the packed saved values.
-    pub fn foreign_saved(&self, found: &mut dyn FnMut(&dyn Foreign)) {
+    pub fn saved_host_objects(&self, found: &mut dyn FnMut(&dyn HostObjects)) {
         self.with_saved(|saved| {
             for entry in saved {
                 if let Saved::Packed(packed) = entry
-                    && let Some(foreign) = packed.packed.foreign()
+                    && let Some(objects) = packed.packed.host_objects()
                 {
-                    found(foreign);
+                    found(objects);
                 }
             }
         });

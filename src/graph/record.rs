@@ -81,9 +81,9 @@ fn check_and_pack<V: Value>(
     for entry in saved.iter() {
         entry.admit(|| Cow::Owned(rule.name().into_owned()))?;
     }
-    let foreign =
+    let has_host_objects =
         mode.has(PACKING) && !saved.is_empty() && saved_value_hooks::pack(&rule.name(), saved)?;
-    Ok(if foreign { Flags::FOREIGN } else { Flags::NONE })
+    Ok(if has_host_objects { Flags::HOST_OBJECTS } else { Flags::NONE })
 }
 
 /// The sequence number of a node with these inputs.

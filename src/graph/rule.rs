@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-use super::hook::Foreign;
+use super::hook::HostObjects;
 use super::rule_context::Context;
 use super::value::Value;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ pub trait Rule<V: Value>: Send + Sync {
     }
 
     /// The host objects of the rule.
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         None
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::SavedValues;
 use super::arena::Edge;
-use super::hook::Foreign;
+use super::hook::HostObjects;
 use super::mode::{GRAD, Mode, ModeGuard, PACKING, TRACING};
 use super::saved::{Packed, Saved, SavedOrigin};
 use super::value::Value;
@@ -24,7 +24,7 @@ pub trait PackedValue<V: Value>: Send + Sync {
     fn unpack(&self, edge: Option<Edge<V>>, op: &str) -> Result<V>;
 
     /// The host objects of the packed form.
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         None
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
         return Ok(false);
     };
     let _off = ModeGuard::new(Mode::current().with(GRAD | PACKING | TRACING, false));
-    let mut foreign = false;
+    let mut has_host_objects = false;
     for entry in saved.iter_mut() {
         let (payload, origin) = match std::mem::replace(entry, Saved::None) {
             Saved::Input { payload, input } => (payload, SavedOrigin::Input(input)),
@@ -48,10 +48,10 @@ pub(super) fn pack<V: Value>(op: &str, saved: &mut SavedValues<V>) -> Result<boo
             }
         };
         let packed = packer.pack(V::unpack(payload, None, op)?, op)?;
-        foreign |= packed.foreign().is_some();
+        has_host_objects |= packed.host_objects().is_some();
         *entry = Saved::Packed(Box::new(Packed { packed, origin }));
     }
-    Ok(foreign)
+    Ok(has_host_objects)
 }
 
 impl<V: Value> Saved<V> {

@@ -176,7 +176,7 @@ pub enum LaunchKind {
     /// A check that values lead to the same decision as in the trace; it fails with `Diverged`.
     Decision(KernelFn),
     /// A call of host code. It may have side effects: it is never eliminated, duplicated or moved.
-    Foreign(Arc<dyn HostFunction>),
+    Host(Arc<dyn HostFunction>),
 }
 
 /// Whether programs look into steps on elements of this dtype: one number of one, four or eight bytes.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::bindings::attach::attached;
 use crate::bindings::errors::{bad_type, type_name};
 use crate::bindings::object::python_rule_count::PythonRuleCount;
-use crate::graph::Foreign;
+use crate::graph::HostObjects;
 use crate::threads::{Mutex, assert_no_lock_held};
 
 /// A Python function owned by the graph; the collector may clear it.
@@ -42,7 +42,7 @@ impl Callback {
     }
 }
 
-impl Foreign for Callback {
+impl HostObjects for Callback {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         if let Some(function) = self.function.try_lock()
             && let Some(function) = &*function

@@ -19,7 +19,7 @@ use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::host_call;
 use crate::compile::host_call::{HostCallback, Object};
 use crate::error::{Error, Result};
-use crate::graph::Foreign;
+use crate::graph::HostObjects;
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
@@ -89,7 +89,7 @@ impl HostCallback for PythonHostCode {
         });
     }
 
-    fn foreign(&self) -> &dyn Foreign {
+    fn host_objects(&self) -> &dyn HostObjects {
         &self.0
     }
 }
@@ -147,7 +147,7 @@ pub(crate) fn _call_foreign<'py>(
 
 /// Reports the Python objects owned by host code to the garbage collector.
 pub(crate) fn traverse<'a>(
-    owners: impl Iterator<Item = &'a dyn Foreign>,
+    owners: impl Iterator<Item = &'a dyn HostObjects>,
     visit: &PyVisit<'_>,
 ) -> std::result::Result<(), PyTraverseError> {
     let mut found = Ok(());

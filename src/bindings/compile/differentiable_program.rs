@@ -27,7 +27,7 @@ use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::autograd::{DifferentiableProgram, NotDifferentiable, OriginalFunction};
 use crate::compile::program::Signature;
 use crate::error::{Error, Result};
-use crate::graph::Foreign;
+use crate::graph::HostObjects;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -126,12 +126,12 @@ impl OriginalFunction for PythonFunction {
         Box::new(PythonFunction(self.0.share()))
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(self)
     }
 }
 
-impl Foreign for PythonFunction {
+impl HostObjects for PythonFunction {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         self.0.visit(visit);
     }
@@ -203,11 +203,11 @@ impl PyDifferentiableProgram {
         if Arc::strong_count(&self.program) > 1 {
             return Ok(());
         }
-        python_host_call::traverse(self.program.foreign(), &visit)
+        python_host_call::traverse(self.program.host_objects(), &visit)
     }
 
     fn __clear__(&self) {
-        self.program.foreign().for_each(Foreign::clear);
+        self.program.host_objects().for_each(HostObjects::clear);
     }
 
     /// The kind and the formulas of each step.

@@ -24,7 +24,7 @@ use crate::bindings::object::{PyTensor, wrap};
 use crate::compile::program::{Executable, GradMemory, Output, Program, dry_run, to_contiguous};
 use crate::compile::trace::buffers;
 use crate::error::{Error, Result};
-use crate::graph::{Foreign, GRAD, Mode, SERIAL, TRANSFORM};
+use crate::graph::{GRAD, HostObjects, Mode, SERIAL, TRANSFORM};
 use crate::tensor::Tensor;
 
 /// A traced function as a list of kernels.
@@ -250,11 +250,11 @@ impl PyProgram {
             return Ok(());
         }
         self.guards.traverse(&visit)?;
-        python_host_call::traverse(self.program.foreign(), &visit)
+        python_host_call::traverse(self.program.host_objects(), &visit)
     }
 
     fn __clear__(&self) {
-        self.program.foreign().for_each(Foreign::clear);
+        self.program.host_objects().for_each(HostObjects::clear);
     }
 
     /// Bytes of temporaries of one run.

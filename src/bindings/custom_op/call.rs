@@ -264,7 +264,8 @@ impl<'py> CustomCall<'_, 'py> {
             custom_function_rules: self.custom_function_rules,
             _count: PythonRuleCount::new(),
         };
-        let node = call.record(Box::new(rule), entries.values, tensors.len(), Flags::FOREIGN)?;
+        let node =
+            call.record(Box::new(rule), entries.values, tensors.len(), Flags::HOST_OBJECTS)?;
         context.get().set_node(node.id(), entries.originals);
         let inputs = &self.arguments.tensors;
         let mut objects = OutputObjects::default();

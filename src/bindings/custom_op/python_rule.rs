@@ -29,7 +29,7 @@ use crate::bindings::object::{wrap, wrap_read_only};
 use crate::bindings::package;
 use crate::compile::trace::buffers::was_read_refused;
 use crate::error::Result;
-use crate::graph::{Context, Foreign, ModeGuard, Rule};
+use crate::graph::{Context, HostObjects, ModeGuard, Rule};
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::custom_op::{SavedKind, intermediate_edge, require_all_gradients};
 use crate::tensor::{Edge, Tensor, with_cut_edge};
@@ -313,12 +313,12 @@ impl Rule<Tensor> for PythonRule {
         Some(self)
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(self)
     }
 }
 
-impl Foreign for PythonRule {
+impl HostObjects for PythonRule {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         visit(self.context.as_any());
         match &self.callee {

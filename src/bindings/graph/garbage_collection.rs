@@ -18,7 +18,7 @@ use crate::bindings::graph::edge::GradientEdge;
 use crate::bindings::object::PyTensor;
 use crate::bindings::object::node::PyNode;
 use crate::bindings::object::python_rule_count::{PythonRuleCount, any_python_rules};
-use crate::graph::{Flags, Foreign};
+use crate::graph::{Flags, HostObjects};
 use crate::tensor::Node;
 
 /// Node limit of a traversal in a young collection: it must not cost more than the allocations since the last one. Full
@@ -51,7 +51,7 @@ pub(crate) fn _collecting(phase: &str, info: &Bound<'_, PyDict>) -> PyResult<()>
 
 /// What a traversal finds.
 enum PythonOwner<'a> {
-    Owner(&'a dyn Foreign),
+    Owner(&'a dyn HostObjects),
     Metadata(&'a Node, Arc<dyn Any + Send + Sync>),
 }
 
@@ -99,27 +99,27 @@ impl<'a, E, F: FnMut(PythonOwner<'_>) -> Result<(), E>> Traversal<'a, F> {
     }
 
     fn visit(&mut self, node: &'a Node) -> Result<(), E> {
-        if let Some(foreign) = node.rule().foreign() {
-            (self.found)(PythonOwner::Owner(foreign))?;
+        if let Some(owner) = node.rule().host_objects() {
+            (self.found)(PythonOwner::Owner(owner))?;
         }
-        if !node.flags().has(Flags::FOREIGN) && node.attachments().is_none() {
+        if !node.flags().has(Flags::HOST_OBJECTS) && node.attachments().is_none() {
             return Ok(());
         }
         let mut result = Ok(());
         let (found, shared) = (&mut self.found, &mut self.shared);
-        let mut owner = |foreign: &dyn Foreign| {
-            let all = foreign.shared().is_none_or(|(id, count)| {
+        let mut visit = |owner: &dyn HostObjects| {
+            let all = owner.shared().is_none_or(|(id, count)| {
                 let met = shared.entry(id).or_insert(0);
                 *met += 1;
                 *met == count
             });
             if all && result.is_ok() {
-                result = found(PythonOwner::Owner(foreign));
+                result = found(PythonOwner::Owner(owner));
             }
         };
-        node.foreign_saved(&mut owner);
+        node.saved_host_objects(&mut visit);
         if let Some(attachments) = node.attachments() {
-            attachments.foreign(&mut owner);
+            attachments.host_objects(&mut visit);
             result?;
             if let Some(metadata) = attachments.metadata() {
                 return (self.found)(PythonOwner::Metadata(node, metadata));
@@ -131,8 +131,8 @@ impl<'a, E, F: FnMut(PythonOwner<'_>) -> Result<(), E>> Traversal<'a, F> {
 }
 
 fn report(found: PythonOwner<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-    let foreign = match found {
-        PythonOwner::Owner(foreign) => foreign,
+    let owner = match found {
+        PythonOwner::Owner(owner) => owner,
         PythonOwner::Metadata(_, metadata) => {
             return metadata
                 .downcast_ref::<Metadata>()
@@ -140,7 +140,7 @@ fn report(found: PythonOwner<'_>, visit: &PyVisit<'_>) -> Result<(), PyTraverseE
         }
     };
     let mut result = Ok(());
-    foreign.visit(&mut |object: &dyn Any| {
+    owner.visit(&mut |object: &dyn Any| {
         if result.is_ok()
             && let Some(object) = object.downcast_ref::<Py<PyAny>>()
         {
@@ -157,7 +157,7 @@ fn traverse(roots: &[Node], counts: u32, visit: &PyVisit<'_>) -> Result<(), PyTr
 fn clear(roots: &[Node], counts: u32) {
     let _ = Traversal::run(roots, counts, |found| -> Result<(), ()> {
         match found {
-            PythonOwner::Owner(foreign) => foreign.clear(),
+            PythonOwner::Owner(owner) => owner.clear(),
             PythonOwner::Metadata(node, _) => node.attachments_or_new().set_metadata(Arc::new(())),
         }
         Ok(())

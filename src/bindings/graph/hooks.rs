@@ -13,7 +13,7 @@ use crate::bindings::call::thread_state::ThreadStateGuard;
 use crate::bindings::errors::{from_python, to_python, type_name};
 use crate::bindings::object::{PyTensor, object_of, set_identity, wrap_read_only};
 use crate::error::{Error, Result};
-use crate::graph::{Flags, Foreign, Hook, NodeHook, NodeId, RunningPass, recording};
+use crate::graph::{Flags, Hook, HostObjects, NodeHook, NodeId, RunningPass, recording};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, Meta, Node, Tensor};
@@ -84,7 +84,7 @@ impl Hook<Tensor> for GradientHook {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(&self.0)
     }
 }
@@ -144,7 +144,7 @@ impl NodeHook<Tensor> for PythonNodeHook {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(&self.0)
     }
 }
@@ -172,7 +172,7 @@ impl NodeHook<Tensor> for PostAccumulateHook {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(&self.callback)
     }
 }
@@ -218,7 +218,7 @@ impl RemovableHandle {
 pub(super) fn attach(edge: &Edge, hook: Arc<dyn Hook<Tensor>>) -> (NodeId<Tensor>, u64) {
     let node = edge.node();
     let key = node.attachments_or_new().add_output_hook(edge.output(), hook);
-    node.add_flags(Flags::FOREIGN);
+    node.add_flags(Flags::HOST_OBJECTS);
     (node.id(), key)
 }
 
@@ -263,7 +263,7 @@ impl PyTensor {
         let hook = PostAccumulateHook { callback: Callback::new(op, hook)?, leaf };
         let node = edge.node();
         let key = node.attachments_or_new().add_commit_hook(Arc::new(hook));
-        node.add_flags(Flags::FOREIGN);
+        node.add_flags(Flags::HOST_OBJECTS);
         Ok(RemovableHandle::one(node, key))
     }
 }
@@ -272,7 +272,7 @@ impl PyTensor {
 pub(super) fn add_prehook(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
     let hook = PythonNodeHook(Callback::new("register_prehook", hook)?);
     let key = node.attachments_or_new().add_pre_hook(Arc::new(hook));
-    node.add_flags(Flags::FOREIGN);
+    node.add_flags(Flags::HOST_OBJECTS);
     Ok(RemovableHandle::one(node, key))
 }
 
@@ -280,7 +280,7 @@ pub(super) fn add_prehook(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<Remo
 pub(super) fn add_hook(node: &Node, hook: &Bound<'_, PyAny>) -> PyResult<RemovableHandle> {
     let hook = PythonNodeHook(Callback::new("register_hook", hook)?);
     let key = node.attachments_or_new().add_post_hook(Arc::new(hook));
-    node.add_flags(Flags::FOREIGN);
+    node.add_flags(Flags::HOST_OBJECTS);
     Ok(RemovableHandle::one(node, key))
 }
 

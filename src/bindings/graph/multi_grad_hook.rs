@@ -13,7 +13,7 @@ use crate::bindings::errors::{bad_value, from_python};
 use crate::bindings::graph::hooks::{RemovableHandle, attach, edge_of, raised_in, read_only_list};
 use crate::bindings::object::{PyTensor, wrap_read_only};
 use crate::error::Result;
-use crate::graph::{Foreign, Hook, NodeId, RunningPass};
+use crate::graph::{Hook, HostObjects, NodeId, RunningPass};
 use crate::tensor::Tensor;
 use crate::threads::Mutex;
 
@@ -86,7 +86,7 @@ fn call_with_commits(
     Ok(())
 }
 
-impl Foreign for Group {
+impl HostObjects for Group {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         self.callback.visit(visit);
     }
@@ -122,12 +122,12 @@ impl Hook<Tensor> for Member {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(self)
     }
 }
 
-impl Foreign for Member {
+impl HostObjects for Member {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         self.group.visit(visit);
     }

@@ -13,7 +13,9 @@ use crate::bindings::call::thread_state::{ThreadStateGuard, check_stack};
 use crate::bindings::errors::{bad_type, from_python, type_name};
 use crate::bindings::object::{PyTensor, object_of, wrap};
 use crate::error::{Dims, Error, Result};
-use crate::graph::{Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING, Value};
+use crate::graph::{
+    GRAD, HostObjects, Mode, ModeGuard, PACKING, Pack, PackedValue, TRACING, Value,
+};
 use crate::ops::autograd::checkpoint::{Recompute, checkpoint_with};
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, SavedTensor, Tensor, same_elements, saved_tensor_hooks};
@@ -135,12 +137,12 @@ impl PackedValue<Tensor> for Packed {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(self)
     }
 }
 
-impl Foreign for Packed {
+impl HostObjects for Packed {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         if let Some(object) = self.object.try_lock()
             && let Some(object) = &*object
@@ -234,12 +236,12 @@ impl Recompute for RecomputedCall {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(self)
     }
 }
 
-impl Foreign for RecomputedCall {
+impl HostObjects for RecomputedCall {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
         self.function.visit(visit);
         let named = self.kwargs.iter().map(|(_, argument)| argument);

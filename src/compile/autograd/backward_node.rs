@@ -11,7 +11,7 @@ use super::higher_order::{Closures, recompute_gradients};
 use crate::array::Storage;
 use crate::compile::program::to_contiguous;
 use crate::error::{Error, Result};
-use crate::graph::{self, Context, Edges, Flags, Foreign, Rule, RuleRef, SavedValues};
+use crate::graph::{self, Context, Edges, Flags, HostObjects, Rule, RuleRef, SavedValues};
 use crate::tensor::{Edge, Tensor};
 
 /// A backward program with what its autograd node needs.
@@ -52,7 +52,7 @@ pub(crate) trait BackwardProgram: Send + Sync + 'static {
     fn call_original(&self, arguments: &[Tensor]) -> Result<Vec<Tensor>>;
 
     /// Python objects that this function owns, for the garbage collector.
-    fn foreign(&self) -> Option<&dyn Foreign>;
+    fn host_objects(&self) -> Option<&dyn HostObjects>;
 
     /// The gradients of arguments and closures, differentiable again.
     ///
@@ -89,7 +89,7 @@ pub(crate) fn record_node<P: BackwardProgram>(
     let closure_edges = program.closures().edges().into_iter().map(Some);
     let edges: Edges<Tensor> = argument_edges.chain(closure_edges).collect();
     let rule = RuleRef::Boxed(Box::new(ProgramRule(program)));
-    let node = graph::record(rule, edges, saved, results.len() as u32, cost, Flags::FOREIGN)?;
+    let node = graph::record(rule, edges, saved, results.len() as u32, cost, Flags::HOST_OBJECTS)?;
     let attach = |(k, result): (usize, Tensor)| match grad_results.contains(&k) {
         true => result.attach(Edge::new(node.clone(), k as u32)),
         false => result,
@@ -162,7 +162,7 @@ impl<P: BackwardProgram> Rule<Tensor> for ProgramRule<P> {
         Ok(())
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.0.foreign()
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
+        self.0.host_objects()
     }
 }

@@ -16,7 +16,7 @@ use crate::compile::program::{tensor_elements, to_contiguous};
 use crate::compile::{Executable, HostStates, Output, Source, elements_mut};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Foreign, Saved, SavedValues};
+use crate::graph::{Context, HostObjects, Saved, SavedValues};
 use crate::kernels::launch::Objects;
 use crate::ops::inplace::write_access::WriteGuards;
 use crate::tensor::Tensor;
@@ -188,8 +188,8 @@ impl BackwardProgram for CallNode {
         gradients.collect::<Result<_>>().map(Some)
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.original.foreign()
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
+        self.original.host_objects()
     }
 
     /// Restores the generator state of the forward run, so that the function draws the same random numbers.

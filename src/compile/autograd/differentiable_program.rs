@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::array::{Storage, observer};
-use crate::compile::host_call::foreign;
+use crate::compile::host_call::host_objects;
 use crate::compile::leaf_state::restore_grads;
 use crate::compile::program::{Signature, copy_arguments, traced_result};
 use crate::compile::trace::buffers;
@@ -15,7 +15,7 @@ use crate::compile::{
 };
 use crate::error::{Error, Result};
 use crate::graph::{
-    Flags, Foreign, GRAD, Host, Mode, ModeGuard, NestedStart, SERIAL, TRANSFORM, frontier,
+    Flags, GRAD, Host, HostObjects, Mode, ModeGuard, NestedStart, SERIAL, TRANSFORM, frontier,
     next_node_seq,
 };
 use crate::ops::autograd::backward::{Endpoint, Endpoints, GradOptions, grad_of};
@@ -116,9 +116,9 @@ impl DifferentiableProgram {
     }
 
     /// Python objects that the programs own.
-    pub fn foreign(&self) -> impl Iterator<Item = &dyn Foreign> {
+    pub fn host_objects(&self) -> impl Iterator<Item = &dyn HostObjects> {
         // The host callbacks of both programs are listed in either.
-        foreign(&self.executables.forward)
+        host_objects(&self.executables.forward)
     }
 
     /// The steps of both programs as texts: kernel, operands read, operands written.

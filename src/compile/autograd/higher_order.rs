@@ -2,7 +2,7 @@
 
 use crate::array::Storage;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Foreign, ModeGuard, NestedStart, NoHost, frontier, next_node_seq};
+use crate::graph::{Context, HostObjects, ModeGuard, NestedStart, NoHost, frontier, next_node_seq};
 use crate::ops::autograd::backward::{Endpoint, Endpoints, GradOptions, grad_of};
 use crate::tensor::{Edge, Tensor};
 
@@ -26,7 +26,7 @@ pub trait OriginalFunction: Send + Sync {
     }
 
     /// Python objects that it owns.
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         None
     }
 }

@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 
 use super::body_backward::BodyBackward;
-use super::loop_forward::LoopProgram;
+use super::run_loop::LoopProgram;
 
 /// Bound on the backward programs of one body.
 const MAX_VARIANTS: usize = 16;

@@ -6,7 +6,7 @@
 use crate::array::Storage;
 use crate::compile::autograd::{Closures, OriginalFunction, differentiate_call};
 use crate::error::Result;
-use crate::graph::Foreign;
+use crate::graph::HostObjects;
 use crate::ops::autograd::backward::Endpoint;
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::Tensor;
@@ -14,13 +14,13 @@ use crate::tensor::Tensor;
 /// The Python functions of the branches.
 pub(super) struct BranchFunctions(pub(super) Vec<Box<dyn OriginalFunction>>);
 
-impl Foreign for BranchFunctions {
+impl HostObjects for BranchFunctions {
     fn visit(&self, visit: &mut dyn FnMut(&dyn std::any::Any)) {
-        self.0.iter().filter_map(|f| f.foreign()).for_each(|foreign| foreign.visit(visit));
+        self.0.iter().filter_map(|f| f.host_objects()).for_each(|foreign| foreign.visit(visit));
     }
 
     fn clear(&self) {
-        self.0.iter().filter_map(|f| f.foreign()).for_each(Foreign::clear);
+        self.0.iter().filter_map(|f| f.host_objects()).for_each(HostObjects::clear);
     }
 }
 
@@ -70,7 +70,7 @@ impl OriginalFunction for BranchVjp {
         })
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.branch.foreign()
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
+        self.branch.host_objects()
     }
 }

@@ -6,20 +6,20 @@
 
 mod backward_plan;
 mod body_backward;
-mod branch;
 mod branch_vjp;
 mod kernel_pair;
-mod loop_backward;
-mod loop_forward;
-mod loops;
 mod run_body;
+mod run_branch;
 mod run_iterations;
+mod run_loop;
+mod run_loop_backward;
 mod subprogram;
-mod switch;
+mod trace_loop;
+mod trace_switch;
 
 pub use backward_plan::BackwardPlan;
-pub use branch::{Branch, BranchBackwards, BranchParts, BranchSet};
-pub use loop_forward::{Condition, LoopParts, LoopProgram, LoopResiduals};
-pub use loops::{Scanned, scan, while_loop};
+pub use run_branch::{Branch, BranchBackwards, BranchParts, BranchSet};
+pub use run_loop::{Condition, LoopParts, LoopProgram, LoopResiduals};
 pub use subprogram::Traced;
-pub use switch::switch;
+pub use trace_loop::{Scanned, scan, while_loop};
+pub use trace_switch::switch;

@@ -4,8 +4,8 @@
 
 use smallvec::SmallVec;
 
-use super::loop_forward::{CarryBuffers, LoopProgram};
 use super::run_body::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
+use super::run_loop::{CarryBuffers, LoopProgram};
 use crate::array::Storage;
 use crate::compile::exec::HeldFrame;
 use crate::error::Result;

@@ -160,7 +160,7 @@ impl Step {
         let action = match work {
             LaunchKind::Kernel(run) => Action::Kernel(run),
             LaunchKind::Decision(run) => Action::Decision(run),
-            LaunchKind::Foreign(host) => Action::HostCall(host),
+            LaunchKind::Host(host) => Action::HostCall(host),
             LaunchKind::Fill(bits) => Action::Fill(bits),
             LaunchKind::Copy => Action::Copy,
             LaunchKind::Reduce(op, axes) => Action::Reduce(op, axes),

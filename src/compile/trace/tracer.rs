@@ -242,11 +242,11 @@ impl TracedSteps {
     pub(in crate::compile) fn launch(&mut self, launch: Launch) {
         let Launch { name, reads, writes, work } = launch;
         // Objects come without memory to read; they may come from traced indices.
-        let foreign = matches!(work, LaunchKind::Foreign(_));
+        let foreign = matches!(work, LaunchKind::Host(_));
         let varies =
             foreign || reads.is_empty() || reads.iter().any(|read| observer::varies(read.buffer));
         let varies = varies && name != "fill";
-        if let LaunchKind::Foreign(host) = &work {
+        if let LaunchKind::Host(host) = &work {
             self.hosts.push(host.clone());
         }
         let reads: SmallVec<[BufferView; 2]> =

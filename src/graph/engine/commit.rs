@@ -22,7 +22,7 @@ pub(super) fn commit<V: Value>(
     host: &dyn Host,
     grad: V,
 ) -> Result<()> {
-    if !node.flags().has(Flags::FOREIGN) {
+    if !node.flags().has(Flags::HOST_OBJECTS) {
         return node.rule().commit(grad, options.create_graph);
     }
     let (mut done, mut grad) = (Ok(()), Some(grad));
@@ -43,7 +43,7 @@ pub(super) fn commit_all<V: Value>(
     (commits, workers): (Vec<(u32, V)>, usize),
 ) -> Result<()> {
     let node = |k: u32| plan.items[k as usize].node.get();
-    let plain = |(k, _): &(u32, V)| !node(*k).flags().has(Flags::FOREIGN);
+    let plain = |(k, _): &(u32, V)| !node(*k).flags().has(Flags::HOST_OBJECTS);
     let parallel = workers > 1 && commits.len() >= PARALLEL_FROM && !options.create_graph;
     if !parallel || !commits.iter().all(plain) {
         return commits.into_iter().try_for_each(|(k, grad)| commit(node(k), options, host, grad));

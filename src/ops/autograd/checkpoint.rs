@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 
 use crate::error::{Dims, Error, Result};
 use crate::graph::{
-    Foreign, GRAD, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value, recording,
+    GRAD, HostObjects, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value,
+    recording,
 };
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::saved_tensor_hooks::with_packer;
@@ -28,7 +29,7 @@ pub trait Recompute: Send + Sync {
     fn recompute(&self, inputs: Vec<Tensor>) -> Result<()>;
 
     /// The host-language objects that the computation owns.
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         None
     }
 }
@@ -115,21 +116,21 @@ impl PackedValue<Tensor> for DroppedValue {
         value.restore(edge, op)
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.frame.computation.foreign().map(|_| self as &dyn Foreign)
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
+        self.frame.computation.host_objects().map(|_| self as &dyn HostObjects)
     }
 }
 
-impl Foreign for DroppedValue {
+impl HostObjects for DroppedValue {
     fn visit(&self, visit: &mut dyn FnMut(&dyn Any)) {
-        if let Some(foreign) = self.frame.computation.foreign() {
-            foreign.visit(visit);
+        if let Some(objects) = self.frame.computation.host_objects() {
+            objects.visit(visit);
         }
     }
 
     fn clear(&self) {
-        if let Some(foreign) = self.frame.computation.foreign() {
-            foreign.clear();
+        if let Some(objects) = self.frame.computation.host_objects() {
+            objects.clear();
         }
     }
 

@@ -101,7 +101,7 @@ impl Schedule {
             path[k as usize] = node.cost() + below;
             longest = longest.max(path[k as usize]);
             all += f64::from(node.cost());
-            if !node.flags().has(Flags::FOREIGN) {
+            if !node.flags().has(Flags::HOST_OBJECTS) {
                 native += f64::from(node.cost());
             }
         }

@@ -84,14 +84,14 @@ impl<'w, 'g, V: Value> SerialWalk<'w, 'g, V> {
                 at += 1;
                 continue;
             }
-            if !self.is_foreign(order[at]) {
+            if !self.has_host_objects(order[at]) {
                 self.run_node(order[at])?;
                 at += 1;
                 continue;
             }
             let mut done = Ok(());
             self.host.attached(&mut || {
-                while done.is_ok() && at < order.len() && self.is_foreign(order[at]) {
+                while done.is_ok() && at < order.len() && self.has_host_objects(order[at]) {
                     done = self.run_node(order[at]);
                     at += 1;
                 }
@@ -117,8 +117,8 @@ impl<'w, 'g, V: Value> SerialWalk<'w, 'g, V> {
     }
 
     #[inline]
-    fn is_foreign(&self, k: u32) -> bool {
-        self.plan.items[k as usize].node.get().flags().has(Flags::FOREIGN)
+    fn has_host_objects(&self, k: u32) -> bool {
+        self.plan.items[k as usize].node.get().flags().has(Flags::HOST_OBJECTS)
     }
 
     #[inline]
@@ -135,7 +135,11 @@ impl<'w, 'g, V: Value> SerialWalk<'w, 'g, V> {
         if !any {
             return Ok(());
         }
-        self.poll.count(self.options.cost(node), node.flags().has(Flags::FOREIGN), self.host)?;
+        self.poll.count(
+            self.options.cost(node),
+            node.flags().has(Flags::HOST_OBJECTS),
+            self.host,
+        )?;
         step::run(self.plan, self.options, k, &mut grads, &mut self.table, &mut self.outcome)
     }
 }

@@ -156,7 +156,7 @@ impl<'l, 's, 'g, V: Value> Worker<'l, 's, 'g, V> {
             if let Some(host) = self.host {
                 self.poll.count(
                     self.shared.options.cost(node),
-                    node.flags().has(Flags::FOREIGN),
+                    node.flags().has(Flags::HOST_OBJECTS),
                     host,
                 )?;
             }
@@ -214,7 +214,7 @@ impl<'l, 's, 'g, V: Value> Worker<'l, 's, 'g, V> {
         for k in self.ready.drain(..) {
             let node = plan.items[k as usize].node.get();
             let cone = schedule.cones[k as usize];
-            if node.flags().has(Flags::FOREIGN) {
+            if node.flags().has(Flags::HOST_OBJECTS) {
                 self.shared.post_foreign_node(k);
             } else if node.cost() < CHEAP_NS && cone - node.cost() >= OFFER_NS {
                 self.urgent.push(k);

@@ -6,9 +6,9 @@
 use smallvec::SmallVec;
 
 use super::backward_plan::BackwardPlan;
-use super::loop_forward::{CarryBuffers, LoopProgram, LoopResiduals};
 use super::run_body::{DstPtr, SrcPtrs, copy_unless_same, view_ptrs};
 use super::run_iterations::{LoopOperands, Segment};
+use super::run_loop::{CarryBuffers, LoopProgram, LoopResiduals};
 use crate::array::Storage;
 use crate::compile::exec::HeldFrame;
 use crate::error::Result;

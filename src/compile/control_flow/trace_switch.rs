@@ -15,7 +15,7 @@ use crate::compile::program::{Signature, to_contiguous};
 use crate::compile::{Branch, BranchParts, BranchSet};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Foreign, Host, NoHost, recording};
+use crate::graph::{Context, Host, HostObjects, NoHost, recording};
 use crate::kernels::launch::Objects;
 use crate::kernels::{View, ViewMut};
 use crate::ops::autograd::backward::Endpoint;
@@ -234,7 +234,7 @@ impl BackwardProgram for SwitchNode {
         self.functions.0[index.min(self.functions.0.len() - 1)].call(&arguments[1..])
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
         Some(&self.functions)
     }
 

@@ -1,5 +1,5 @@
 //! `scan` and `while_loop` on tensors: traces the body, launches the loop as one kernel, and records one autograd
-//! node. The iterations run in `compile/control_flow/loop_forward.rs`.
+//! node. The iterations run in `compile/control_flow/run_loop.rs`.
 //!
 //! Invariant: the loop reads the memory that its node saves, and nothing else.
 
@@ -17,7 +17,7 @@ use crate::compile::program::{Signature, to_contiguous};
 use crate::compile::{Condition, LoopParts, LoopProgram, LoopResiduals};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Context, Foreign, Host, ModeGuard, detach_if_long, recording};
+use crate::graph::{Context, Host, HostObjects, ModeGuard, detach_if_long, recording};
 use crate::kernels::{View, ViewMut};
 use crate::ops::autograd::backward::Endpoint;
 use crate::ops::core::shape_dtype::ShapeDType;
@@ -310,8 +310,8 @@ impl BackwardProgram for LoopNode {
         self.original.call(arguments)
     }
 
-    fn foreign(&self) -> Option<&dyn Foreign> {
-        self.original.foreign()
+    fn host_objects(&self) -> Option<&dyn HostObjects> {
+        self.original.host_objects()
     }
 }
 
