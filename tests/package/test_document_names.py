@@ -53,7 +53,9 @@ def test_the_rooms_of_a_layer_stand_in_the_order_that_is_tested(layer: str) -> N
         rf"^const {name}: .*?= &\[(.*?)\];", ROOMS.read_text(), re.DOTALL | re.MULTILINE
     )
     page = (ROOT / "docs/architecture.md").read_text()
-    (table,) = re.findall(rf"^\| directory of `{layer}` .*?\n\|.*?\n(.*?)\n\n", page, re.DOTALL | re.M)
+    (table,) = re.findall(
+        rf"^\| directory of `{layer}` .*?\n\|.*?\n(.*?)\n\n", page, re.DOTALL | re.M
+    )
     cells = [row.split("|")[1] for row in table.splitlines()]
     rooms = [room for cell in cells for room in re.findall(r"`(\w+)`", cell)]
     assert rooms == [room for room in re.findall(r'"(\w*)"', listed) if room]
