@@ -243,18 +243,13 @@ impl<'py> CustomCall<'_, 'py> {
         let (custom_function_rules, info) = (self.custom_function_rules, self.info);
         let is_single = matches!(tree, SlotTree::Leaf(Slot::Tensor(_)));
         let tree = (!is_single).then(|| Arc::new(tree));
+        let operands = self.arguments.tensors.iter().filter_map(as_tensor);
         let rule = PythonRule {
             name: self.info.name.clone(),
             callee: self.callee,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
-            inputs: self
-                .arguments
-                .tensors
-                .iter()
-                .filter_map(as_tensor)
-                .map(ShapeDType::of)
-                .collect(),
+            inputs: operands.map(ShapeDType::of).collect(),
             outputs: tensors.iter().filter_map(as_tensor).map(ShapeDType::of).collect(),
             tree: tree.clone(),
             saved_kinds: entries.saved_kinds,
