@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "layers/directories.rs"]
+mod directories;
 #[path = "layers/gate.rs"]
 mod gate;
 #[path = "layers/names.rs"]
 mod names;
-#[path = "layers/rooms.rs"]
-mod rooms;
 #[path = "layers/text.rs"]
 mod text;
 

@@ -1,7 +1,7 @@
 //! Names of the Python package that the bindings import lazily.
 //!
 //! Invariant: no other file of the bindings names a module of the package, except `call/python_methods.rs`, which is
-//! written from the package's own table; `tests/layers/rooms.rs` checks both this and that every name here exists.
+//! written from the package's own table; `tests/layers/directories.rs` checks both this and that every name here exists.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

@@ -17,7 +17,7 @@ FILES = sorted(
     for path in (ROOT / folder).rglob("*")
     if path.suffix in {".rs", ".py", ".pyi", ".md", ".toml"}
 )
-ROOMS = ROOT / "tests/layers/rooms.rs"
+DIRECTORIES = ROOT / "tests/layers/directories.rs"
 GUIDES = [Path("CONTRIBUTING.md"), Path("docs/architecture.md")]
 GUIDES += [path for path in FILES if path.parts[0] == "src" and path.suffix == ".md"]
 PAGES = sorted({Path("README.md"), *GUIDES, *(p for p in FILES if p.parent == Path("docs"))})
@@ -47,22 +47,22 @@ def test_a_file_that_a_page_names_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("layer", ["src/ops", "src/compile", "src/bindings", "python/ferrograd"])
-def test_the_rooms_of_a_layer_stand_in_the_order_that_is_tested(layer: str) -> None:
+def test_the_directories_of_a_layer_stand_in_the_order_that_is_tested(layer: str) -> None:
     name = layer.rpartition("/")[2].upper().replace("FERROGRAD", "PYTHON")
     (listed,) = re.findall(
-        rf"^const {name}: .*?= &\[(.*?)\];", ROOMS.read_text(), re.DOTALL | re.MULTILINE
+        rf"^const {name}: .*?= &\[(.*?)\];", DIRECTORIES.read_text(), re.DOTALL | re.MULTILINE
     )
     page = (ROOT / "docs/architecture.md").read_text()
     (table,) = re.findall(
         rf"^\| directory of `{layer}` .*?\n\|.*?\n(.*?)\n\n", page, re.DOTALL | re.M
     )
     cells = [row.split("|")[1] for row in table.splitlines()]
-    rooms = [room for cell in cells for room in re.findall(r"`(\w+)`", cell)]
-    assert rooms == [room for room in re.findall(r'"(\w*)"', listed) if room]
+    directories = [directory for cell in cells for directory in re.findall(r"`(\w+)`", cell)]
+    assert directories == [directory for directory in re.findall(r'"(\w*)"', listed) if directory]
 
 
 @pytest.mark.parametrize("layer", ["kernels", "graph", "tensor"])
-def test_every_other_room_has_a_row(layer: str) -> None:
+def test_every_other_directory_has_a_row(layer: str) -> None:
     page = (ROOT / "docs/architecture.md").read_text()
     folders = {f"{layer}/{path.name}" for path in (ROOT / "src" / layer).iterdir() if path.is_dir()}
     rows = [row for row in page.splitlines() if row.startswith("| `")]

@@ -1,5 +1,5 @@
-//! Checks the dependency order of the folders inside a layer ("rooms"): a room may name only rooms
-//! before it in its list.
+//! Checks the dependency order of the directories inside a layer: one may name only those before it in
+//! its list.
 //!
 //! Covers `src/ops`, `src/compile`, `src/bindings` and the Python package, whose imports are read as text
 //! (docstrings and type-checking blocks are skipped). Every exception is listed here with its reason.
@@ -10,7 +10,7 @@ use std::path::Path;
 use super::text::paths;
 use super::{files, report, root, sources};
 
-/// The rooms of `src/ops`, each of which may name those before it. Files beside the folders are rooms too.
+/// The directories of `src/ops`, each of which may name those before it. Files beside the directories count as directories.
 const OPS: &[&str] = &[
     "core",
     "elementwise",
@@ -30,7 +30,7 @@ const OPS: &[&str] = &[
     "registry",
 ];
 
-/// The rooms of `src/compile`.
+/// The directories of `src/compile`.
 const COMPILE: &[&str] = &[
     "ir",
     "passes",
@@ -44,7 +44,7 @@ const COMPILE: &[&str] = &[
     "control_flow",
 ];
 
-/// The rooms of `src/bindings`.
+/// The directories of `src/bindings`.
 const BINDINGS: &[&str] = &[
     "attach",
     "package",
@@ -61,14 +61,14 @@ const BINDINGS: &[&str] = &[
     "module",
 ];
 
-/// Exceptions in Rust: (file, room that it may name, reason).
+/// Exceptions in Rust: (file, directory that it may name, reason).
 const RUST_ALSO: &[(&str, &str, &str)] = &[(
     "src/ops/core/formulas/symbolic.rs",
     "elementwise",
     "the symbolic reading of a derivative calls the operation of each letter of its alphabet",
 )];
 
-/// The rooms of `python/ferrograd`, each of which may name those before it; "" is the package itself.
+/// The directories of `python/ferrograd`, each of which may name those before it; "" is the package itself.
 const PYTHON: &[&str] = &[
     "_names",
     "errors",
@@ -98,7 +98,7 @@ const PYTHON: &[&str] = &[
     "array_api",
 ];
 
-/// Exceptions in Python: (file, room that it may import, reason).
+/// Exceptions in Python: (file, directory that it may import, reason).
 const PYTHON_ALSO: &[(&str, &str, &str)] = &[
     (
         "python/ferrograd/numpy/numpy_boxes.py",
@@ -117,29 +117,31 @@ const PYTHON_ALSO: &[(&str, &str, &str)] = &[
     ),
 ];
 
-fn rank(order: &[&str], room: &str) -> Option<usize> {
-    order.iter().position(|known| *known == room)
+fn rank(order: &[&str], directory: &str) -> Option<usize> {
+    order.iter().position(|known| *known == directory)
 }
 
-/// The room of a path below `base`: its folder, or the name of a file beside the folders.
-fn room_of(path: &Path, base: &str) -> Option<String> {
+/// The directory of a path below `base`, or the name of a file beside the directories.
+fn directory_of(path: &Path, base: &str) -> Option<String> {
     let inside = path.strip_prefix(base).ok()?;
     let first = inside.components().next()?.as_os_str().to_string_lossy().into_owned();
     let name = first.trim_end_matches(".rs").trim_end_matches(".py").to_owned();
     Some(if matches!(name.as_str(), "mod" | "__init__") { String::new() } else { name })
 }
 
-/// Violations in a layer: files that name a room after their own.
+/// Violations in a layer: files that name a directory after their own.
 fn upward(layer: &str, order: &[&str]) -> Vec<String> {
     let (base, prefix) = (format!("src/{layer}"), format!("{layer}::"));
     let mut problems = Vec::new();
     for source in sources() {
-        let Some(room) = room_of(&source.path, &base).filter(|room| !room.is_empty()) else {
+        let Some(directory) =
+            directory_of(&source.path, &base).filter(|directory| !directory.is_empty())
+        else {
             continue;
         };
         let place = source.path.display().to_string();
-        let Some(own) = rank(order, &room) else {
-            problems.push(format!("{place}: `{room}` is not in the order of rooms"));
+        let Some(own) = rank(order, &directory) else {
+            problems.push(format!("{place}: `{directory}` is not in the order of directories"));
             continue;
         };
         for (line, path) in paths(&source) {
@@ -148,7 +150,7 @@ fn upward(layer: &str, order: &[&str]) -> Vec<String> {
             };
             let allowed = RUST_ALSO.iter().any(|(file, to, _)| *file == place && *to == target);
             if rank(order, target).is_some_and(|rank| rank > own) && !allowed {
-                problems.push(format!("{place}:{line}: `{room}` stands below `{target}`"));
+                problems.push(format!("{place}:{line}: `{directory}` stands below `{target}`"));
             }
         }
     }
@@ -157,17 +159,17 @@ fn upward(layer: &str, order: &[&str]) -> Vec<String> {
 
 #[test]
 fn rooms_of_operations_point_one_way() {
-    report("a room of operations names one above it", upward("ops", OPS));
+    report("a directory of operations names one above it", upward("ops", OPS));
 }
 
 #[test]
 fn rooms_of_programs_point_one_way() {
-    report("a room of programs names one above it", upward("compile", COMPILE));
+    report("a directory of programs names one above it", upward("compile", COMPILE));
 }
 
 #[test]
 fn rooms_of_the_bindings_point_one_way() {
-    report("a room of the bindings names one above it", upward("bindings", BINDINGS));
+    report("a directory of the bindings names one above it", upward("bindings", BINDINGS));
 }
 
 /// The text with the content of triple-quoted strings blanked; lines stay.
@@ -230,7 +232,7 @@ fn named(code: &str) -> Vec<String> {
     names.map(|name| format!("{}.{name}", module.trim())).collect()
 }
 
-/// The room of a full module name, if it belongs to the package.
+/// The directory of a full module name, if it belongs to the package.
 fn python_room(name: &str) -> Option<&str> {
     let inside = name.strip_prefix("ferrograd")?;
     let first = inside.strip_prefix('.').unwrap_or(inside).split('.').next()?;
@@ -242,9 +244,9 @@ fn rooms_of_the_python_package_point_one_way() {
     let mut problems = Vec::new();
     for path in files("python/ferrograd", "py") {
         let place = path.display().to_string();
-        let room = room_of(&path, "python/ferrograd").unwrap_or_default();
-        let Some(own) = rank(PYTHON, &room) else {
-            problems.push(format!("{place}: `{room}` is not in the order of rooms"));
+        let directory = directory_of(&path, "python/ferrograd").unwrap_or_default();
+        let Some(own) = rank(PYTHON, &directory) else {
+            problems.push(format!("{place}: `{directory}` is not in the order of directories"));
             continue;
         };
         let text = std::fs::read_to_string(root().join(&path)).expect("UTF-8 text");
@@ -252,11 +254,13 @@ fn rooms_of_the_python_package_point_one_way() {
             let Some(target) = python_room(&name) else { continue };
             let allowed = PYTHON_ALSO.iter().any(|(file, to, _)| *file == place && *to == target);
             if rank(PYTHON, target).is_some_and(|rank| rank > own) && !allowed {
-                problems.push(format!("{place}:{line}: `{room}` stands below `{target}` ({name})"));
+                problems.push(format!(
+                    "{place}:{line}: `{directory}` stands below `{target}` ({name})"
+                ));
             }
         }
     }
-    report("a room of the Python package imports one above it", problems);
+    report("a directory of the Python package imports one above it", problems);
 }
 
 /// The one file of the bindings that names what they call in the Python package.
