@@ -15,7 +15,7 @@ import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
 from ferrograd.scipy._conversions import as_floats, to_float_array
 from ferrograd.scipy._scipy_primitives import get_scipy_function
-from ferrograd.scipy.optimize._parameters import Problem
+from ferrograd.scipy.optimize._parametrized_function import Problem
 from ferrograd.transforms import grad, hessian, jacobian
 
 #: Methods that take a gradient, and those that take a Hessian.
