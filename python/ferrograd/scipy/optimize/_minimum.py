@@ -1,7 +1,8 @@
 """Minima: `minimize`, `least_squares`, `curve_fit`.
 
-SciPy minimises with ferrograd's gradients. Invariant: constraints and robust losses have no such
-equation, and are refused if a gradient is needed.
+SciPy minimises with ferrograd's gradients. Derivatives of the minimum follow from the equation
+"the gradient is zero"; under constraints and for robust losses it does not hold, so these are
+refused if a gradient is needed.
 """
 
 from __future__ import annotations
