@@ -13,7 +13,7 @@ from ferrograd._names.array_api import ARRAY_API, BINARY, ELEMENTWISE
 from ferrograd._names.name_table import SAME, NameGroup, iter_names
 from ferrograd._names.nn import FUNCTIONAL, NN
 from ferrograd._names.package import PACKAGE
-from ferrograd._names.pytorch import PYTORCH_DIFFERENCES
+from ferrograd._names.pytorch_differences import PYTORCH_DIFFERENCES
 from ferrograd._names.tensor import TENSOR
 
 ROOT = Path(__file__).resolve().parent.parent

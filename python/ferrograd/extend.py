@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from ferrograd._core import Function, FunctionContext, Tensor, is_grad_enabled, tensor
 from ferrograd._dispatch.detach import detach_tensors
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd._tensor.pytree import copy_arrays
-from ferrograd._tensor.sequences import convert_to_list
 from ferrograd._tensor.vector_space import VSpace, vspace
 from ferrograd.errors import ArgumentTypeError, NotDifferentiableError
 

@@ -39,13 +39,14 @@ pub(crate) static FIND_MODULE: LazyImport =
 pub(crate) static SPARSE_PRODUCT: LazyImport =
     LazyImport::new("ferrograd.scipy.sparse._arrays", "product");
 /// The class of `t.size`.
-pub(crate) static SIZE_CLASS: LazyImport = LazyImport::new("ferrograd._tensor.size", "Size");
+pub(crate) static SIZE_CLASS: LazyImport =
+    LazyImport::new("ferrograd._tensor.size_attribute", "Size");
 /// `autograd.grad` of a batch of gradients.
 pub(crate) static BATCHED_GRAD: LazyImport =
     LazyImport::new("ferrograd.autograd._batched_grad", "batched");
 /// What the backward of a functor is given.
 pub(crate) static FUNCTOR_OPERATION: LazyImport =
-    LazyImport::new("ferrograd.functors._recorded_call", "Op");
+    LazyImport::new("ferrograd.functors._functor_node", "Op");
 /// A call of a custom function that a step of a recorded function makes again.
 pub(crate) static FUNCTION_CALL: LazyImport =
     LazyImport::new("ferrograd._compile.host_call", "FunctionCall");

@@ -17,7 +17,7 @@ from ferrograd._names.missing import MISSING, MissingNames, get_hints
 from ferrograd._names.name_table import NameGroup, NameTable, iter_names
 from ferrograd._names.nn import FUNCTIONAL, NN
 from ferrograd._names.package import PACKAGE
-from ferrograd._names.pytorch import PYTORCH_DIFFERENCES
+from ferrograd._names.pytorch_differences import PYTORCH_DIFFERENCES
 from ferrograd._names.tensor import TENSOR
 
 TABLES = {

@@ -20,9 +20,9 @@ from ferrograd._checking.jacobians import GradcheckProblem, compute_gradients, p
 from ferrograd._core import Node, Tensor, _grad, tensor
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._inspect.graph_walk import iter_reachable_nodes
+from ferrograd._tensor.array_recording import call_with_recorded_arrays
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd._tensor.modes import enable_grad
-from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
-from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import GradcheckError
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from ferrograd._checking.error_report import Jacobians
 from ferrograd._core import Tensor, _grad, tensor, view_as_complex, view_as_real
+from ferrograd._tensor.array_recording import call_with_recorded_arrays
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd._tensor.modes import enable_grad
-from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
-from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentError, GradcheckError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ferrograd._compile.compiled_function import CompiledFunction
 from ferrograd._compile.signature import StaticArguments
-from ferrograd._tensor.sequences import convert_to_list
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd.errors import ArgumentTypeError
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._compile.loops import can_run_natively, flatten_to_tensors, run_natively
 from ferrograd._core import Tensor, is_grad_enabled
+from ferrograd._tensor.array_recording import call_with_recorded_arrays
 from ferrograd._tensor.closures import DeferredFunction
 from ferrograd._tensor.pytree import Tree
-from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 
 

@@ -14,20 +14,6 @@ import numpy as np
 
 from ferrograd import _core
 from ferrograd._compile.bound_methods import MethodTable
-from ferrograd._compile.entries import (
-    CompiledForward,
-    CompiledWithBackward,
-    Eager,
-    Entry,
-    HistoryError,
-    ProgramEntry,
-    RunsEagerlyError,
-    TracedFunction,
-    WarmUp,
-    eager_function,
-    has_history,
-    is_compile_enabled,
-)
 from ferrograd._compile.explanation import check_format, format_program
 from ferrograd._compile.guards import GuardCollector, StateGuard
 from ferrograd._compile.program_cache import (
@@ -44,12 +30,26 @@ from ferrograd._compile.signature import (
     sort_keywords,
     split_call,
 )
+from ferrograd._compile.specializations import (
+    CompiledForward,
+    CompiledWithBackward,
+    Eager,
+    Entry,
+    HistoryError,
+    ProgramEntry,
+    RunsEagerlyError,
+    TracedFunction,
+    WarmUp,
+    eager_function,
+    has_history,
+    is_compile_enabled,
+)
 from ferrograd._compile.verify import EagerResult
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._inspect.warn import warn_user
+from ferrograd._tensor.array_recording import call_with_recorded_arrays
 from ferrograd._tensor.closures import snapshot_closure
 from ferrograd._tensor.generator import collect_generators
-from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import ArgumentTypeError, CompileError, DTypeError
 
 #: The most traces whose reasons are kept.

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.entries import is_compile_enabled
+from ferrograd._compile.specializations import is_compile_enabled
 from ferrograd._core import Tensor, stack
+from ferrograd._tensor.array_recording import call_with_recorded_arrays
 from ferrograd._tensor.closures import DeferredFunction
 from ferrograd._tensor.creation import zeros
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.pytree import Tree, flatten
-from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import (
     ArgumentError,
     ArgumentTypeError,

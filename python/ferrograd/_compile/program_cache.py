@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ferrograd._compile.entries import Eager, Entry, ProgramEntry, WarmUp
 from ferrograd._compile.signature import Call
+from ferrograd._compile.specializations import Eager, Entry, ProgramEntry, WarmUp
 from ferrograd._core import Tensor, _CallSignature
 
 #: More signatures of one function than this give a warning. There are at most twice as many

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ferrograd import _core
-from ferrograd._compile.entries import TracedFunction
 from ferrograd._compile.guards import GuardCollector
 from ferrograd._compile.signature import Call
+from ferrograd._compile.specializations import TracedFunction
 from ferrograd._core import Tensor, _ResultStructure
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._tensor.generator import collect_generators

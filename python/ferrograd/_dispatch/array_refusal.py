@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial.polyutils import mapdomain
 
 from ferrograd._core import Tensor, is_grad_enabled
-from ferrograd._dispatch import call_hints
+from ferrograd._dispatch import c_function_hints
 from ferrograd.errors import ArgumentTypeError, GraphCutError, NotDifferentiableError
 
 #: Libraries whose functions convert their arguments to arrays, and modules of their wrappers.
@@ -129,9 +129,9 @@ def _make_error(
     remedy = _GENERAL_REMEDY
     error: type[GraphCutError | NotDifferentiableError] = GraphCutError
     if called is None and _get_root_package(frame) != "ferrograd":
-        name = call_hints.find_current_call(frame) or name
+        name = c_function_hints.find_current_call(frame) or name
         theirs = _get_scipy_remedy(*name.rpartition(".")[::2]) if name.startswith("scipy.") else ""
-        remedy = theirs or call_hints.get_remedy(name) or remedy
+        remedy = theirs or c_function_hints.get_remedy(name) or remedy
         if name == "numpy.nditer":
             # It replaces a TypeError by another error.
             error = NotDifferentiableError
@@ -212,13 +212,13 @@ def _find_public_name(running: tuple[str, str, Any]) -> tuple[str, str] | None:
     if isinstance(what, CodeType):
         homes = (
             (path, vars(sys.modules[path]).get(name))
-            for path in call_hints.find_public_modules(module)
+            for path in c_function_hints.find_public_modules(module)
         )
         path = next((path for path, value in homes if _get_code(value) is what), None)
         return None if path is None else (path, name)
     kind = what if isinstance(what, type) else type(what)
     for owner in (what, *kind.__mro__):
-        for path in call_hints.find_public_modules(kind.__module__):
+        for path in c_function_hints.find_public_modules(kind.__module__):
             own = vars(sys.modules[path]).items()
             found = next((n for n, v in own if v is owner and n[0] != "_"), None)
             if found is not None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd._core import Tensor, is_grad_enabled
 from ferrograd._dispatch import function_table, keywords, ufuncs
-from ferrograd._dispatch.operations import DECLARATIONS, OPERATIONS as OPERATIONS
+from ferrograd._dispatch.core_operations import DECLARATIONS, OPERATIONS as OPERATIONS
 from ferrograd._tensor.pytree import find_tensors
 from ferrograd.errors import NotDifferentiableError
 

@@ -1,1 +1,3 @@
-"""Inspecting graphs: scopes, pictures, summaries, explanations, anomaly mode."""
+"""Inspecting graphs: scopes, pictures, summaries, explanations, anomaly mode; lazy attributes of
+modules, and errors for names that do not exist.
+"""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ferrograd._core import Tensor, _graph_facts
-from ferrograd._inspect.scope import Graph
+from ferrograd._inspect.graph_scope import Graph
 from ferrograd.errors import ArgumentTypeError, GradientError
 
 

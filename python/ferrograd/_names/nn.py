@@ -81,19 +81,19 @@ NN = (
     ),
     NameGroup("nn.layers.synchronised", "SyncBatchNorm", torch=_LAYER),
     NameGroup(
-        "nn.losses.classes",
+        "nn.losses.classification",
         "BCELoss BCEWithLogitsLoss CrossEntropyLoss CTCLoss KLDivLoss MultiLabelMarginLoss "
         "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss SoftMarginLoss",
         torch=_LAYER,
     ),
     NameGroup(
-        "nn.losses.pairs",
+        "nn.losses.ranking",
         "CosineEmbeddingLoss CosineSimilarity HingeEmbeddingLoss MarginRankingLoss "
         "PairwiseDistance TripletMarginLoss TripletMarginWithDistanceLoss",
         torch=_LAYER,
     ),
     NameGroup(
-        "nn.losses.values",
+        "nn.losses.regression",
         "GaussianNLLLoss HuberLoss L1Loss MSELoss PoissonNLLLoss SmoothL1Loss",
         torch=_LAYER,
     ),
@@ -144,12 +144,12 @@ FUNCTIONAL = (
         "nn.functional.images.unpooling", "max_unpool1d max_unpool2d max_unpool3d", torch=_FUNCTION
     ),
     NameGroup(
-        "nn.functional.images.vision",
+        "nn.functional.images.resize",
         "channel_shuffle interpolate pixel_shuffle pixel_unshuffle upsample",
         torch=_FUNCTION,
     ),
     NameGroup(
-        "nn.functional.images.volumes",
+        "nn.functional.images.volume_pooling",
         "adaptive_avg_pool3d avg_pool3d conv_transpose3d lp_pool3d max_pool3d",
         torch=_FUNCTION,
     ),
@@ -164,7 +164,7 @@ FUNCTIONAL = (
         "instance_norm local_response_norm normalize",
         torch=_FUNCTION,
     ),
-    NameGroup("nn.functional.product", "bilinear", torch=_FUNCTION),
+    NameGroup("nn.functional.bilinear_form", "bilinear", torch=_FUNCTION),
 )
 
 #: How arguments or behaviour differ from those of PyTorch; shown in `docs/nn.md`.

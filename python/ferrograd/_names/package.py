@@ -41,8 +41,8 @@ PACKAGE = (
     NameGroup("_inspect.anomaly", "detect_anomaly set_detect_anomaly", torch="autograd.*"),
     NameGroup("_inspect.anomaly", "record_call_sites"),
     NameGroup("_inspect.explain", "explain_no_grad"),
-    NameGroup("_inspect.info", "show_config", numpy=SAME),
-    NameGroup("_inspect.scope", "Graph"),
+    NameGroup("_inspect.build_info", "show_config", numpy=SAME),
+    NameGroup("_inspect.graph_scope", "Graph"),
     NameGroup(
         "_pytorch.linear_algebra",
         "det slogdet logdet inverse pinverse matrix_power matrix_exp cholesky cholesky_inverse"

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Never, ParamSpec, TypeVar
 
 from ferrograd._core import Tensor, _checkpoint, _records_arrays, is_grad_enabled
+from ferrograd._tensor.array_recording import call_as_repetition, call_with_recorded_arrays
 from ferrograd._tensor.closures import ClosureSnapshot
 from ferrograd._tensor.generator import SavedGeneratorStates
 from ferrograd._tensor.pytree import Tree, copy_arrays, flatten
-from ferrograd._tensor.recorded_arrays import call_as_repetition, call_with_recorded_arrays
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["checkpoint", "run"]

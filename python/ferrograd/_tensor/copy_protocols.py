@@ -12,7 +12,7 @@ from typing import Any
 from ferrograd import _core
 from ferrograd._core import Tensor, _has_history, _is_recording_program
 from ferrograd._tensor import creation
-from ferrograd._tensor.recorded_arrays import is_repetition
+from ferrograd._tensor.array_recording import is_repetition
 
 
 def __copy__(self: Tensor) -> Tensor:  # noqa: N807

@@ -1,6 +1,6 @@
 """Names beyond the standard that other libraries call on the namespace of their arguments.
 
-Invariant: no name by which a library tells one array package from another stands here.
+Invariant: names by which libraries detect which array package they have are left out.
 """
 
 from __future__ import annotations

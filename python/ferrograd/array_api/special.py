@@ -2,8 +2,8 @@
 
 With `SCIPY_ARRAY_API=1`, `scipy.special` asks the namespace of its arguments first, so that its
 functions of tensors are ours and have derivatives. Invariant: only functions that have derivatives
-are members: those that `ferrograd.scipy.special` defines. What is passed on to SciPy would come
-back without end.
+are members: those that `ferrograd.scipy.special` defines. A function passed on to SciPy would
+recurse without end, since SciPy asks this module first.
 """
 
 from __future__ import annotations

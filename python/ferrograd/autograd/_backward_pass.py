@@ -13,7 +13,7 @@ import numpy as np
 from ferrograd import _core
 from ferrograd._core import Node, Tensor, _output_of, tensor
 from ferrograd._inspect.graph_entries import Operation
-from ferrograd._inspect.scope import Graph
+from ferrograd._inspect.graph_scope import Graph
 from ferrograd._tensor.modes import no_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 

@@ -14,7 +14,7 @@ from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
 from ferrograd.transforms import _forward, _matrix, _reverse
 from ferrograd.transforms._argnums import TransformSpec, get_function_name
-from ferrograd.transforms._trace import describe_value, flatten_outputs, pull, trace
+from ferrograd.transforms._differentiated_call import describe_value, flatten_outputs, pull, trace
 
 Inputs = Tensor | tuple[Tensor, ...]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ferrograd._core import Function, Tensor, asarray, is_grad_enabled, where
 from ferrograd._tensor.creation import zeros_like
-from ferrograd.distributed import _buffers
+from ferrograd.distributed import _array_collectives
 from ferrograd.distributed._process_group import check_rank, get_communicator
 from ferrograd.errors import ArgumentError
 
@@ -38,7 +38,7 @@ def attach_to_graph(x: Tensor, made: Tensor, tracked: bool, adjoint: Adjoint) ->
     """Records the result in the graph on every rank if any rank records it."""
     if not tracked:
         return made
-    _buffers.force_program_order()
+    _array_collectives.force_program_order()
     anchor = None if x.requires_grad else zeros_like(made[()].sum()).requires_grad_()
     linked: Tensor = _CommunicationFunction.apply(x, anchor, made, adjoint)
     return linked
@@ -52,15 +52,17 @@ def is_recorded(x: Any) -> bool:
 def _run_collective(
     op: str, x: Any, root: int, comm: Any, run: Callable[[np.ndarray], Tensor], adjoint: Adjoint
 ) -> Tensor:
-    array = _buffers.check_array(op, x)
-    tracked = bool(np.any(_buffers.check_same_calls(op, array, is_recorded(x), root, comm)))
+    array = _array_collectives.check_array(op, x)
+    tracked = bool(
+        np.any(_array_collectives.check_same_calls(op, array, is_recorded(x), root, comm))
+    )
     given = x if isinstance(x, Tensor) else asarray(array)
     return attach_to_graph(given, run(array), tracked and is_grad_enabled(), adjoint)
 
 
 def barrier(comm: Any = None) -> None:
     """Waits until every process is here."""
-    _buffers.check_same_calls_without_tensor("barrier", get_communicator(comm))
+    _array_collectives.check_same_calls_without_tensor("barrier", get_communicator(comm))
 
 
 def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
@@ -80,7 +82,7 @@ def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
             x,
             -1,
             comm,
-            lambda array: _buffers.allreduce(array, "sum", comm),
+            lambda array: _array_collectives.allreduce(array, "sum", comm),
             lambda g: allreduce(g, "sum", comm),
         )
     if op not in ("max", "min"):
@@ -88,7 +90,7 @@ def allreduce(x: Any, op: str = "sum", comm: Any = None) -> Tensor:
     found: list[Tensor] = []
 
     def reduce_extreme(array: np.ndarray) -> Tensor:
-        found.append(_buffers.allreduce(array, op, comm))
+        found.append(_array_collectives.allreduce(array, op, comm))
         return found[0]
 
     def share_gradient(g: Tensor) -> Tensor:
@@ -110,7 +112,7 @@ def reduce(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _buffers.reduce(array, root, comm),
+        lambda array: _array_collectives.reduce(array, root, comm),
         lambda g: bcast(g, root, comm),
     )
 
@@ -124,7 +126,7 @@ def bcast(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _buffers.bcast(array, root, comm),
+        lambda array: _array_collectives.bcast(array, root, comm),
         lambda g: reduce(g, root, comm),
     )
 
@@ -141,7 +143,7 @@ def gather(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _buffers.gather(array, root, comm),
+        lambda array: _array_collectives.gather(array, root, comm),
         lambda g: scatter(g, root, comm),
     )
 
@@ -157,7 +159,7 @@ def allgather(x: Any, comm: Any = None) -> Tensor:
         x,
         -1,
         comm,
-        lambda array: _buffers.allgather(array, comm),
+        lambda array: _array_collectives.allgather(array, comm),
         lambda g: alltoall(g, comm).sum(0),
     )
 
@@ -171,8 +173,8 @@ def scatter(x: Any, root: int = 0, comm: Any = None) -> Tensor:
         x,
         root,
         comm,
-        lambda array: _buffers.scatter(
-            _buffers.check_one_row_per_rank("scatter", array, comm), root, comm
+        lambda array: _array_collectives.scatter(
+            _array_collectives.check_one_row_per_rank("scatter", array, comm), root, comm
         ),
         lambda g: gather(g, root, comm),
     )
@@ -186,8 +188,8 @@ def alltoall(x: Any, comm: Any = None) -> Tensor:
         x,
         -1,
         comm,
-        lambda array: _buffers.alltoall(
-            _buffers.check_one_row_per_rank("alltoall", array, comm), comm
+        lambda array: _array_collectives.alltoall(
+            _array_collectives.check_one_row_per_rank("alltoall", array, comm), comm
         ),
         lambda g: alltoall(g, comm),
     )

@@ -16,13 +16,13 @@ import numpy as np
 from ferrograd._core import Tensor, _watch_passes, asarray, is_grad_enabled
 from ferrograd._tensor.creation import zeros_like
 from ferrograd._tensor.pytree import flatten
-from ferrograd.distributed._buckets import Bucket, make_buckets
-from ferrograd.distributed._buffers import (
+from ferrograd.distributed._array_collectives import (
     check_not_traced,
     check_same_calls,
     check_same_calls_without_tensor,
     force_program_order,
 )
+from ferrograd.distributed._buckets import Bucket, make_buckets
 from ferrograd.distributed._collectives import allreduce
 from ferrograd.distributed._overlap import RequestProgress
 from ferrograd.distributed._process_group import get_communicator, get_mpi

@@ -12,22 +12,22 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.creation import zeros, zeros_like
-from ferrograd.distributed import _buffers
+from ferrograd.distributed import _array_collectives
 from ferrograd.distributed._collectives import attach_to_graph, is_recorded
 from ferrograd.distributed._process_group import check_rank, get_communicator, get_mpi
 from ferrograd.errors import ContractError
 
 
 def _make_header(array: np.ndarray, tracked: bool) -> np.ndarray:
-    made = np.zeros(_buffers.MAX_AXES + 3, np.int64)
-    made[:3] = _buffers.DTYPES.index(array.dtype.name), tracked, array.ndim
+    made = np.zeros(_array_collectives.MAX_AXES + 3, np.int64)
+    made[:3] = _array_collectives.DTYPES.index(array.dtype.name), tracked, array.ndim
     made[3 : 3 + array.ndim] = array.shape
     return made
 
 
 def _allocate_from_header(header: np.ndarray) -> tuple[np.ndarray, bool]:
     code, tracked, ndim = header[:3].tolist()
-    return np.empty(header[3 : 3 + ndim].tolist(), _buffers.DTYPES[code]), bool(tracked)
+    return np.empty(header[3 : 3 + ndim].tolist(), _array_collectives.DTYPES[code]), bool(tracked)
 
 
 def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
@@ -38,7 +38,7 @@ def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
     """
     comm = get_communicator(comm)
     dest = check_rank("send", "dest", dest, comm)
-    array = _buffers.check_array("send", x)
+    array = _array_collectives.check_array("send", x)
     tracked = is_recorded(x)
     comm.Send(_make_header(array, tracked), dest, tag)
     comm.Send(array, dest, tag)
@@ -49,7 +49,7 @@ def send(x: Any, dest: int, tag: int = 0, comm: Any = None) -> Tensor:
 
 def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
     """The tensor that rank `source` sends here. Derivative: the gradient is sent to `source`."""
-    _buffers.check_not_traced("recv")
+    _array_collectives.check_not_traced("recv")
     comm = get_communicator(comm)
     source = check_rank("recv", "source", source, comm)
     # A message to the own rank is complete when `send` returns, if not at the first test.
@@ -58,7 +58,7 @@ def recv(source: int, tag: int = 0, comm: Any = None) -> Tensor:
             f"recv: rank {source} has sent itself nothing with tag {tag}, and would wait for ever;"
             " call send first, or name another rank"
         )
-    header = np.empty(_buffers.MAX_AXES + 3, np.int64)
+    header = np.empty(_array_collectives.MAX_AXES + 3, np.int64)
     comm.Recv(header, source, tag)
     made, tracked = _allocate_from_header(header)
     comm.Recv(made, source, tag)
@@ -84,7 +84,7 @@ def sendrecv(
     nobody = get_mpi().PROC_NULL
     to = nobody if dest is None else check_rank("sendrecv", "dest", dest, comm)
     of = nobody if source is None else check_rank("sendrecv", "source", source, comm)
-    array = _buffers.check_array("sendrecv", x)
+    array = _array_collectives.check_array("sendrecv", x)
     own = is_recorded(x)
     sent = _make_header(array, own)
     came = sent.copy()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ferrograd.distributed._buffers import check_same_calls_without_tensor
+from ferrograd.distributed._array_collectives import check_same_calls_without_tensor
 from ferrograd.distributed._process_group import get_communicator, get_rank, get_world_size
 from ferrograd.errors import ArgumentError
 from ferrograd.utils.data._sampler import Sampler

@@ -13,7 +13,10 @@ import numpy as np
 
 from ferrograd._core import Tensor, asarray
 from ferrograd._tensor.modes import enable_grad
-from ferrograd.distributed._buffers import check_not_traced, check_same_calls_without_tensor
+from ferrograd.distributed._array_collectives import (
+    check_not_traced,
+    check_same_calls_without_tensor,
+)
 from ferrograd.distributed._process_group import check_rank, get_communicator, get_mpi
 from ferrograd.errors import ContractError
 from ferrograd.nn.utils.clipping import list_gradients

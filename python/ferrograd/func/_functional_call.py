@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ferrograd._compile import guards
 from ferrograd._core import Tensor
-from ferrograd._tensor.sequences import convert_to_list
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.transforms import value_and_grad
 

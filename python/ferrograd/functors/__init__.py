@@ -29,6 +29,7 @@ from ferrograd.functors._fibers import (
     scale as scale,
     sum_slice as sum_slice,
 )
+from ferrograd.functors._functor_node import Op as Op
 from ferrograd.functors._nn import (
     Concat as Concat,
     CrossEntropy as CrossEntropy,
@@ -65,4 +66,3 @@ from ferrograd.functors._products import (
     scale_fiber as scale_fiber,
     scale_slice as scale_slice,
 )
-from ferrograd.functors._recorded_call import Op as Op

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from ferrograd._core import Tensor, _depends_on, _run, is_grad_enabled
 from ferrograd.errors import ArgumentTypeError, CycleError, GradientError
-from ferrograd.functors._recorded_call import (
+from ferrograd.functors._functor_node import (
     Backward,
     Op,
     check_callable,

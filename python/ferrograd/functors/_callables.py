@@ -13,6 +13,7 @@ from ferrograd import _core
 from ferrograd._core import Tensor, _grad
 from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.functors._base import AutogradFunction
+from ferrograd.functors._functor_node import Op
 from ferrograd.functors._operations import (
     add as add,
     add_fiber as add_fiber,
@@ -20,7 +21,6 @@ from ferrograd.functors._operations import (
     gemm as gemm,
     sum_fiber as sum_fiber,
 )
-from ferrograd.functors._recorded_call import Op
 
 
 @cache

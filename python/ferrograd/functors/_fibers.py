@@ -12,8 +12,8 @@ from ferrograd import _core
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._base import AutogradFunction
+from ferrograd.functors._functor_node import Op
 from ferrograd.functors._operations import add_fiber, sum_fiber
-from ferrograd.functors._recorded_call import Op
 
 
 def _check_axis(op: str, axis: int, ndim: int) -> int:

@@ -14,7 +14,7 @@ from ferrograd._core import Tensor, _grad
 from ferrograd._tensor.modes import enable_grad, set_grad_enabled
 from ferrograd.errors import ArgumentError
 from ferrograd.functors._base import AutogradFunction
-from ferrograd.functors._recorded_call import Op
+from ferrograd.functors._functor_node import Op
 
 _NN = _core._namespaces["nn.functional"]
 

@@ -14,8 +14,8 @@ from ferrograd._core import Tensor
 from ferrograd._tensor.creation import parse_shape
 from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.functors._base import AutogradFunction
+from ferrograd.functors._functor_node import Op
 from ferrograd.functors._operations import sum_fiber
-from ferrograd.functors._recorded_call import Op
 
 
 class Multiply(AutogradFunction):

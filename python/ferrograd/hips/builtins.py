@@ -1,6 +1,6 @@
-"""Python's containers and questions about types, for functions that are differentiated.
+"""`isinstance`, `type`, `tuple`, `list` and `dict` under the names of HIPS autograd.
 
-Containers need nothing: tuples, lists and dicts of traced values are Python's own.
+Containers of tensors are Python's own.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ferrograd._tensor.sequences import convert_to_list
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd.hips.misc.flatten import flatten as flatten, flatten_func as flatten_func
 from ferrograd.transforms import check_grads
 

@@ -154,7 +154,7 @@ from ferrograd.nn.layers.shape import (
     ZeroPad3d as ZeroPad3d,
 )
 from ferrograd.nn.layers.synchronised import SyncBatchNorm as SyncBatchNorm
-from ferrograd.nn.losses.classes import (
+from ferrograd.nn.losses.classification import (
     BCELoss as BCELoss,
     BCEWithLogitsLoss as BCEWithLogitsLoss,
     CTCLoss as CTCLoss,
@@ -166,7 +166,7 @@ from ferrograd.nn.losses.classes import (
     NLLLoss as NLLLoss,
     SoftMarginLoss as SoftMarginLoss,
 )
-from ferrograd.nn.losses.pairs import (
+from ferrograd.nn.losses.ranking import (
     CosineEmbeddingLoss as CosineEmbeddingLoss,
     CosineSimilarity as CosineSimilarity,
     HingeEmbeddingLoss as HingeEmbeddingLoss,
@@ -175,7 +175,7 @@ from ferrograd.nn.losses.pairs import (
     TripletMarginLoss as TripletMarginLoss,
     TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss,
 )
-from ferrograd.nn.losses.values import (
+from ferrograd.nn.losses.regression import (
     GaussianNLLLoss as GaussianNLLLoss,
     HuberLoss as HuberLoss,
     L1Loss as L1Loss,

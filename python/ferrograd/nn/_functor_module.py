@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._core import Tensor, _wrap_forward
-from ferrograd.functors._recorded_call import Op
+from ferrograd.functors._functor_node import Op
 
 
 def wrap_forward(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._core import Tensor, asarray, broadcast_to, stack
-from ferrograd._dispatch.call_hints import NDITER_REMEDY
+from ferrograd._dispatch.c_function_hints import NDITER_REMEDY
 from ferrograd.errors import ArgumentError, NotDifferentiableError
 from ferrograd.numpy._tensor_arguments import holds_tensor
 

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from ferrograd._core import Tensor
-from ferrograd.optim._optimizer import Group
-from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import (
+from ferrograd.optim._check_options import (
     check_at_least,
     check_betas as checked_betas,
     check_flags,
     check_pair,
 )
+from ferrograd.optim._optimizer import Group
+from ferrograd.optim._option_tensors import Number
 from ferrograd.optim._rule_optimizer import RuleOptimizer, Slots
 
 _MOMENT_SLOTS: Slots = (("exp_avg", 0.0), ("exp_avg_sq", 0.0))

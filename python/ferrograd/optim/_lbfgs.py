@@ -20,9 +20,9 @@ from ferrograd._core import (
 from ferrograd._tensor.creation import zeros_like
 from ferrograd._tensor.modes import enable_grad
 from ferrograd.errors import ArgumentError, ArgumentTypeError
+from ferrograd.optim._check_options import check_at_least, check_choice
 from ferrograd.optim._line_search import Point, strong_wolfe
 from ferrograd.optim._optimizer import Group, Optimizer
-from ferrograd.optim._options import check_at_least, check_choice
 from ferrograd.optim._state_dict import State
 
 

@@ -14,9 +14,9 @@ from typing import Any
 from ferrograd._core import Tensor, maximum, sqrt
 from ferrograd._tensor.creation import zeros_like
 from ferrograd.errors import ArgumentError
+from ferrograd.optim._check_options import check_at_least, check_choice
 from ferrograd.optim._optimizer import Group, Optimizer, ParamsWithGrads
-from ferrograd.optim._option_values import as_tensor
-from ferrograd.optim._options import check_at_least, check_choice
+from ferrograd.optim._option_tensors import as_tensor
 from ferrograd.optim._state_dict import load_param_value
 
 

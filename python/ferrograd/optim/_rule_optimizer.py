@@ -12,7 +12,7 @@ from ferrograd._core import Tensor, _update, tensor, view_as_complex, view_as_re
 from ferrograd._tensor.creation import full_like
 from ferrograd.errors import ArgumentError
 from ferrograd.optim._optimizer import Group, Optimizer, ParamsWithGrads
-from ferrograd.optim._option_values import Number
+from ferrograd.optim._option_tensors import Number
 from ferrograd.optim._state_dict import State, load_param_value, share_step_counts
 
 #: The names of state tensors with the shape of a parameter, and their initial values.

@@ -10,9 +10,9 @@ from typing import Any
 
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
+from ferrograd.optim._check_options import check_at_least, check_flags, check_pair
 from ferrograd.optim._optimizer import Group
-from ferrograd.optim._option_values import Number
-from ferrograd.optim._options import check_at_least, check_flags, check_pair
+from ferrograd.optim._option_tensors import Number
 from ferrograd.optim._rule_optimizer import RuleOptimizer, Slots
 
 

@@ -19,8 +19,8 @@ from ferrograd._core import (
 from ferrograd._tensor.modes import no_grad as _no_grad
 from ferrograd.errors import ArgumentError as _ArgumentError
 from ferrograd.nn._module import Module as _Module
+from ferrograd.optim._check_options import check_choice as _one_of
 from ferrograd.optim._optimizer import Optimizer as _Optimizer
-from ferrograd.optim._options import check_choice as _one_of
 from ferrograd.optim.lr_scheduler._factors import cosine as _cosine
 from ferrograd.optim.lr_scheduler._schedule import (
     LRScheduler as _LRScheduler,

@@ -16,7 +16,7 @@ from ferrograd import _core
 from ferrograd.errors import ArgumentError
 from ferrograd.extend import defvjp, primitive
 from ferrograd.scipy._conversions import as_floats, detach
-from ferrograd.scipy._options import check_options
+from ferrograd.scipy._linalg_options import check_options
 from ferrograd.scipy._scipy_primitives import get_scipy_function, make_scipy_primitive
 from ferrograd.scipy._wrappers import wrap_operation
 

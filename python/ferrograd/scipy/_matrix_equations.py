@@ -13,8 +13,8 @@ import ferrograd.numpy as np
 from ferrograd import _core
 from ferrograd.errors import ArgumentError
 from ferrograd.scipy._conversions import as_floats, detach
+from ferrograd.scipy._linalg_options import check_options, select_eigenvalues
 from ferrograd.scipy._lu_polar import adjoint, solve_sylvester
-from ferrograd.scipy._options import check_options, select_eigenvalues
 from ferrograd.scipy._scipy_primitives import get_scipy_function
 from ferrograd.scipy._wrappers import wrap_operation
 

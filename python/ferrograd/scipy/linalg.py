@@ -15,6 +15,11 @@ from ferrograd.scipy._decompositions import (
     qz as qz,
     rq as rq,
 )
+from ferrograd.scipy._linalg_options import (
+    check_options as _no_options,
+    compute_rank as _compute_rank,
+    select_eigenvalues as _select_eigenvalues,
+)
 from ferrograd.scipy._lu_polar import (
     adjoint as _adjoint,
     lu as lu,
@@ -51,11 +56,6 @@ from ferrograd.scipy._matrix_equations import (
     tanhm as tanhm,
     tanm as tanm,
     toeplitz as toeplitz,
-)
-from ferrograd.scipy._options import (
-    check_options as _no_options,
-    compute_rank as _compute_rank,
-    select_eigenvalues as _select_eigenvalues,
 )
 from ferrograd.scipy._scipy_primitives import (
     make_scipy_getattr as _make_scipy_getattr,

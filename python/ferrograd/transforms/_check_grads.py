@@ -13,9 +13,9 @@ import numpy as np
 
 from ferrograd._core import Tensor, tensor
 from ferrograd._inspect import compare_with_arrays
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.pytree import flatten
-from ferrograd._tensor.sequences import convert_to_list
 from ferrograd.errors import ArgumentError, GradcheckError
 from ferrograd.transforms._argnums import get_function_name
 from ferrograd.transforms._forward import jvp

@@ -20,14 +20,7 @@ from ferrograd.transforms._argnums import (
     set_wrapper_name,
 )
 from ferrograd.transforms._conversion import convert_value
-from ferrograd.transforms._reverse import (
-    check_scalar_result,
-    convert_gradients,
-    is_any_recorded,
-    make_vjp,
-    match_vectors,
-)
-from ferrograd.transforms._trace import (
+from ferrograd.transforms._differentiated_call import (
     Trace,
     flatten_outputs,
     leaves_inference_mode,
@@ -36,6 +29,13 @@ from ferrograd.transforms._trace import (
     trace,
     trace_call,
     trace_quickly,
+)
+from ferrograd.transforms._reverse import (
+    check_scalar_result,
+    convert_gradients,
+    is_any_recorded,
+    make_vjp,
+    match_vectors,
 )
 
 

@@ -24,7 +24,7 @@ from ferrograd._core import (
 )
 from ferrograd.transforms._argnums import Argnums, P, TransformSpec, set_wrapper_name
 from ferrograd.transforms._conversion import FLOAT, SCALAR, TENSOR, conjugate, to_array
-from ferrograd.transforms._trace import (
+from ferrograd.transforms._differentiated_call import (
     Trace,
     check_holomorphic,
     flatten_outputs,

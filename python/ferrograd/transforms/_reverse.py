@@ -34,7 +34,7 @@ from ferrograd.transforms._conversion import (
     convert_value,
     make_zero_derivative,
 )
-from ferrograd.transforms._trace import (
+from ferrograd.transforms._differentiated_call import (
     GRAD,
     Trace,
     check_holomorphic,

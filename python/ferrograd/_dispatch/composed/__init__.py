@@ -5,8 +5,8 @@ from ferrograd._dispatch.composed import (
     in_place as in_place,
     linear_algebra as linear_algebra,
     moments as moments,
+    nan_reductions as nan_reductions,
     non_differentiable as non_differentiable,
     polynomials as polynomials,
     rearrangement as rearrangement,
-    statistics as statistics,
 )

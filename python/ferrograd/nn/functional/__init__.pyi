@@ -93,14 +93,14 @@ from ferrograd.nn.functional.images.unpooling import (
     max_unpool2d as max_unpool2d,
     max_unpool3d as max_unpool3d,
 )
-from ferrograd.nn.functional.images.vision import (
+from ferrograd.nn.functional.images.resize import (
     channel_shuffle as channel_shuffle,
     interpolate as interpolate,
     pixel_shuffle as pixel_shuffle,
     pixel_unshuffle as pixel_unshuffle,
     upsample as upsample,
 )
-from ferrograd.nn.functional.images.volumes import (
+from ferrograd.nn.functional.images.volume_pooling import (
     adaptive_avg_pool3d as adaptive_avg_pool3d,
     avg_pool3d as avg_pool3d,
     conv_transpose3d as conv_transpose3d,
@@ -124,4 +124,4 @@ from ferrograd.nn.functional.normalization import (
     local_response_norm as local_response_norm,
     normalize as normalize,
 )
-from ferrograd.nn.functional.product import bilinear as bilinear
+from ferrograd.nn.functional.bilinear_form import bilinear as bilinear

@@ -1,4 +1,4 @@
-"""Convolutions that the core does not have by themselves, and windows as columns.
+"""Convolutions that are no operations of the core, and windows as columns (`fold`, `unfold`).
 
 Each is a convolution of the core, or a view. Invariant: kernels are PyTorch's, [out, in / groups,
 …], or [in, out / groups, …] for the adjoint.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
+from ferrograd.nn._constructor_signature import make_signature
 from ferrograd.nn._module import Module
-from ferrograd.nn._signature import make_signature
 from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
-from ferrograd.nn.layers.function import ResettableModule
+from ferrograd.nn.layers.base import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

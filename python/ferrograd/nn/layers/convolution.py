@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.functional._arguments import Sizes, check_flags, check_integer, make_ntuple
-from ferrograd.nn.layers.function import ResettableModule
+from ferrograd.nn.layers.base import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -16,7 +16,7 @@ from ferrograd.nn._module import Module
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.functional._arguments import check_flags, check_integer
 from ferrograd.nn.layers.activation import make_activation
-from ferrograd.nn.layers.function import ResettableModule
+from ferrograd.nn.layers.base import ResettableModule
 
 if TYPE_CHECKING:
     import numpy as np

@@ -22,7 +22,7 @@ from ferrograd.nn.functional._arguments import (
     convert_argument,
 )
 from ferrograd.nn.functional.normalization import update_running_stats
-from ferrograd.nn.layers.function import ResettableModule
+from ferrograd.nn.layers.base import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

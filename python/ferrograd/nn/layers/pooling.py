@@ -11,7 +11,7 @@ from ferrograd._core import Tensor
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn.functional._arguments import Sizes
 from ferrograd.nn.functional.images.fractional import compute_output_size
-from ferrograd.nn.layers.function import FunctionModule
+from ferrograd.nn.layers.base import FunctionModule
 
 
 class _MaxPoolNd(FunctionModule):

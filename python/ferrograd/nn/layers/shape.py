@@ -15,7 +15,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn import functional as F  # noqa: N812
 from ferrograd.nn._module import Module
 from ferrograd.nn.functional._arguments import Sizes, convert_argument, make_ntuple
-from ferrograd.nn.layers.function import FunctionModule
+from ferrograd.nn.layers.base import FunctionModule
 
 
 class Flatten(Module):

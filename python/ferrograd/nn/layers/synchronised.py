@@ -85,11 +85,11 @@ class SyncBatchNorm(_BatchNorm):
 
     def _compute_statistics(self, x: Tensor) -> tuple[Tensor, Tensor, int]:
         """Mean and variance of each channel, and how many values have them, over all ranks."""
-        from ferrograd.distributed import _buffers, _collectives, _process_group
+        from ferrograd.distributed import _array_collectives, _collectives, _process_group
 
         comm = _process_group.get_communicator(self.process_group)
         count = int(
-            _buffers.check_same_calls_without_tensor(
+            _array_collectives.check_same_calls_without_tensor(
                 "SyncBatchNorm", comm, x.numel() // self.num_features
             ).sum()
         )

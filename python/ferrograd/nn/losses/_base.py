@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.nn import functional as F  # noqa: N812
+from ferrograd.nn._constructor_signature import make_signature
 from ferrograd.nn._module import Module
-from ferrograd.nn._signature import make_signature
 from ferrograd.nn.functional._arguments import check_flags, check_reduction
 
 

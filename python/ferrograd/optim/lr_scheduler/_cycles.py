@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ferrograd.errors import ArgumentError
+from ferrograd.optim._check_options import check_choice
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._options import check_choice
 from ferrograd.optim.lr_scheduler._factors import check_range, cosine
 from ferrograd.optim.lr_scheduler._schedule import (
     LRScheduler,

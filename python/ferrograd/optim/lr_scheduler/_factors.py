@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ferrograd._tensor.sequences import convert_to_list
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd.errors import ArgumentError, ArgumentTypeError
 from ferrograd.optim._optimizer import Optimizer
 from ferrograd.optim.lr_scheduler._schedule import LRScheduler, Rates

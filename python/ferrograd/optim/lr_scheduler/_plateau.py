@@ -9,8 +9,8 @@ import math
 from typing import Any, SupportsFloat
 
 from ferrograd.errors import ArgumentError
+from ferrograd.optim._check_options import check_choice
 from ferrograd.optim._optimizer import Optimizer
-from ferrograd.optim._options import check_choice
 from ferrograd.optim.lr_scheduler._schedule import (
     LRScheduler,
     check_optimizer,

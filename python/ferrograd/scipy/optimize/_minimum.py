@@ -1,7 +1,8 @@
 """Minima: `minimize`, `least_squares`, `curve_fit`.
 
-SciPy minimises with ferrograd's gradients. Invariant: constraints and robust losses have no such
-equation, and are refused if a gradient is needed.
+SciPy minimises with ferrograd's gradients. Derivatives of the minimum follow from the equation
+"the gradient is zero"; under constraints and for robust losses it does not hold, so these are
+refused if a gradient is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import ferrograd.numpy as np
 from ferrograd.errors import ShapeError
 from ferrograd.scipy._conversions import as_floats, to_float_array
 from ferrograd.scipy._scipy_primitives import get_scipy_function
-from ferrograd.scipy.optimize._parameters import Problem
+from ferrograd.scipy.optimize._parametrized_function import Problem
 from ferrograd.transforms import grad, hessian, jacobian
 
 #: Methods that take a gradient, and those that take a Hessian.

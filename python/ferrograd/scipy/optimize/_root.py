@@ -16,7 +16,7 @@ from ferrograd._inspect.warn import warn_user
 from ferrograd.errors import ArgumentTypeError
 from ferrograd.scipy._conversions import to_float_array
 from ferrograd.scipy._scipy_primitives import get_scipy_function
-from ferrograd.scipy.optimize._parameters import Problem
+from ferrograd.scipy.optimize._parametrized_function import Problem
 from ferrograd.transforms import jacobian
 
 

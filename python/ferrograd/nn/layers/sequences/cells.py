@@ -21,7 +21,7 @@ from ferrograd.nn import _operations, init
 from ferrograd.nn._operations import linear
 from ferrograd.nn._parameter import Parameter
 from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
-from ferrograd.nn.layers.function import ResettableModule
+from ferrograd.nn.layers.base import ResettableModule
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike

@@ -18,8 +18,8 @@ from ferrograd._tensor.generator import Generator
 from ferrograd.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ferrograd.nn import functional as F, init  # noqa: N812
 from ferrograd.nn.functional._arguments import check_flags, check_integer, convert_argument
+from ferrograd.nn.layers.base import ResettableModule
 from ferrograd.nn.layers.container import MOST_LAYERS
-from ferrograd.nn.layers.function import ResettableModule
 from ferrograd.nn.layers.sequences.cells import NUM_GATES, SEQUENCE_FUNCTIONS, STEPS, States
 from ferrograd.nn.utils.rnn import PackedSequence
 

@@ -21,8 +21,8 @@ from ferrograd import _core
 from ferrograd._compile.guards import GuardCollector, StateGuard, note_bound_module
 from ferrograd._compile.signature import Call, StaticArguments
 from ferrograd._core import Tensor, _ResultStructure
+from ferrograd._tensor.array_recording import call_with_recorded_arrays
 from ferrograd._tensor.pytree import flatten
-from ferrograd._tensor.recorded_arrays import call_with_recorded_arrays
 from ferrograd.errors import CompileError
 
 #: Results that a program may return directly: they contain nothing computed.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ferrograd._core import CustomFunction, FunctionContext, Tensor
-from ferrograd._tensor.sequences import convert_to_list
+from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd.errors import ArgumentTypeError, ShapeError
 
 #: The result of a backward function: one gradient or None for each input.

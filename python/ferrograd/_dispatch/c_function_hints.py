@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ferrograd._dispatch import function_table
-from ferrograd._dispatch.operations import OPERATIONS
+from ferrograd._dispatch.core_operations import OPERATIONS
 
 _DETACH_REMEDY = "or use detach() or no_grad() to mean it"
 _LOCATION_SCALE_REMEDY = "draw without it, as in loc + scale * {call}(size=shape)"

@@ -17,7 +17,7 @@ from ferrograd.errors import ArgumentError, ShapeError
 from ferrograd.nn._operations import _adaptive_avg_pool2d, interpolate_axis
 from ferrograd.nn.functional._arguments import Sizes, check_integer, check_ndim
 from ferrograd.nn.functional.images.pooling import adaptive_avg_pool1d
-from ferrograd.nn.functional.images.volumes import adaptive_avg_pool3d
+from ferrograd.nn.functional.images.volume_pooling import adaptive_avg_pool3d
 
 #: Number of axes that a mode interpolates over; None for any.
 _MODE_AXES = {
