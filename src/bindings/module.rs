@@ -77,7 +77,7 @@ functions! {
     ended_transforms: _end_transform, _of_ended_transform;
     transform_arguments: _has_history, _push_arguments, _pop_arguments;
     depends_on: _depends_on, _depends_on_others, _runs_python, _calls_back;
-    program: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _tried, _as_arrays,
+    program: _record, _is_recording_program, _is_computed_anew, _may_replay, _is_in_transform, _dry_run, _as_arrays,
         _was_change_refused;
     differentiable_program: _record_joint;
     call_signature: _split_call;

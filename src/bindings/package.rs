@@ -23,15 +23,15 @@ pub(crate) static ARRAY_FUNCTION: LazyImport =
     LazyImport::new("ferrograd._dispatch.protocols", "array_function");
 /// What NumPy is told that asks for the array of a tensor in a graph.
 pub(crate) static ARRAY_OF: LazyImport =
-    LazyImport::new("ferrograd._dispatch.array_refusal", "array_of");
+    LazyImport::new("ferrograd._dispatch.array_refusal", "convert_to_array");
 /// What refuses `float(t)` of a tensor in a graph where a library asks for it.
 pub(crate) static NUMBER_OF: LazyImport =
-    LazyImport::new("ferrograd._dispatch.array_refusal", "number_of");
+    LazyImport::new("ferrograd._dispatch.array_refusal", "check_number_conversion");
 /// The specification of einops' backends, followed by ours; and adding ours to a loaded einops.
 pub(crate) static EINOPS_SPEC: LazyImport =
-    LazyImport::new("ferrograd._dispatch.einops", "spec_of_backends");
+    LazyImport::new("ferrograd._dispatch.einops", "find_backends_spec");
 pub(crate) static EINOPS_REGISTER: LazyImport =
-    LazyImport::new("ferrograd._dispatch.einops", "register");
+    LazyImport::new("ferrograd._dispatch.einops", "register_backend");
 /// The import spec of a module that stands elsewhere; raises `ImportError` with a hint for some that do not exist.
 pub(crate) static FIND_MODULE: LazyImport =
     LazyImport::new("ferrograd._inspect.module_finder", "find_module");
@@ -43,7 +43,7 @@ pub(crate) static SIZE_CLASS: LazyImport =
     LazyImport::new("ferrograd._tensor.size_attribute", "Size");
 /// `autograd.grad` of a batch of gradients.
 pub(crate) static BATCHED_GRAD: LazyImport =
-    LazyImport::new("ferrograd.autograd._batched_grad", "batched");
+    LazyImport::new("ferrograd.autograd._batched_grad", "batched_grad");
 /// What the backward of a functor is given.
 pub(crate) static FUNCTOR_OPERATION: LazyImport =
     LazyImport::new("ferrograd.functors._functor_node", "Op");
@@ -53,7 +53,7 @@ pub(crate) static FUNCTION_CALL: LazyImport =
 /// The constructors behind `t.new_zeros()` and its like.
 pub(crate) static ZEROS: LazyImport = LazyImport::new("ferrograd._tensor.creation", "zeros");
 pub(crate) static NAMED_TUPLE: LazyImport =
-    LazyImport::new("ferrograd._dispatch.named_tuples", "named");
+    LazyImport::new("ferrograd._dispatch.named_tuples", "make_named_tuple");
 pub(crate) static ONES: LazyImport = LazyImport::new("ferrograd._tensor.creation", "ones");
 pub(crate) static EMPTY: LazyImport = LazyImport::new("ferrograd._tensor.creation", "empty");
 pub(crate) static FULL: LazyImport = LazyImport::new("ferrograd._tensor.creation", "full");

@@ -96,9 +96,9 @@ class _Branch:
             _check_same_results(self.op, self.like, self)
         return tensors
 
-    def keeps(self, address: int) -> bool:
+    def has_copy_of(self, address: int) -> bool:
         """Whether a later call reads a copy of the memory at this address."""
-        return self.f.keeps(address)
+        return self.f.has_copy_of(address)
 
     def build_results(self, found: list[Tensor]) -> Any:
         """The results of the branch for these tensors."""

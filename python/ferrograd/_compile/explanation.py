@@ -31,7 +31,7 @@ def format_program(name: str, program: Any, log: Iterable[str], format: str) -> 
 
 
 def _iter_text_lines(name: str, program: Any, log: Iterable[str]) -> Iterator[str]:
-    steps, told = program.steps(), program._told()
+    steps, told = program.steps(), program._explain()
     yield f"{name}: {len(steps)} steps, {program.temporary_bytes} bytes of temporaries"
     yield from (f"  {line}" for line in _iter_memory_lines(program, steps, told))
     for (kernel, reads, writes), (_, loops) in zip(steps, told, strict=True):
@@ -76,7 +76,7 @@ def _iter_flowchart_lines(name: str, program: Any) -> Iterator[str]:
     sources = {f"%{number}": (source, size) for number, source, size in program._memory()}
     writers: dict[str, str] = {}
     drawn: set[str] = set()
-    steps, told = program.steps(), program._told()
+    steps, told = program.steps(), program._explain()
     for number, ((kernel, reads, writes), (kind, loops)) in enumerate(
         zip(steps, told, strict=True)
     ):

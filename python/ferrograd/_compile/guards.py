@@ -70,8 +70,8 @@ class GuardCollector:
                     if now.get(key) is not old:
                         setattr(owner, key, old)
 
-    def switches(self) -> list[tuple[dict[Any, Any], Any, Any]]:
-        """The changed switches: container, key, and old value."""
+    def flag_guards(self) -> list[tuple[dict[Any, Any], Any, Any]]:
+        """The changed flag_guards: container, key, and old value."""
         return [
             (now, key, old)
             for now in self.containers
@@ -135,8 +135,8 @@ class GuardCollector:
                     del self._before[key], self.containers[place]
 
     def restore_switches(self) -> None:
-        """Restores the old values of switches."""
-        for container, key, before in self.switches():
+        """Restores the old values of flag_guards."""
+        for container, key, before in self.flag_guards():
             container[key] = before
 
     def add(self, container: Container) -> None:
@@ -147,7 +147,7 @@ class GuardCollector:
 
 
 class StateGuard:
-    """The numbers and switches of modules and optimisers that a program expects."""
+    """The numbers and flag_guards of modules and optimisers that a program expects."""
 
     def __init__(self, watch: GuardCollector) -> None:
         self._members = [

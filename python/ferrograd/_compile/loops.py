@@ -81,7 +81,7 @@ def scan(
         columns = list(zip(*stacked[:: -1 if reverse else 1], strict=True))
         return [*now, *(stack(list(column)) for column in columns)]
 
-    run_in_python.keeps = body.f.keeps  # type: ignore[attr-defined]
+    run_in_python.has_copy_of = body.f.has_copy_of  # type: ignore[attr-defined]
     found = None
     how = (count, reverse, min(interval, max(count, 1)))
     if can_run_natively():
@@ -188,10 +188,10 @@ def while_loop(
             now = step(*now)
         return now
 
-    def keeps(address: int) -> bool:
-        return condition.keeps(address) or step.f.keeps(address)
+    def has_copy_of(address: int) -> bool:
+        return condition.has_copy_of(address) or step.f.has_copy_of(address)
 
-    run_in_python.keeps = keeps  # type: ignore[attr-defined]
+    run_in_python.has_copy_of = has_copy_of  # type: ignore[attr-defined]
     found = None
     if can_run_natively():
         found = run_natively(

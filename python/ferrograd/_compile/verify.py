@@ -74,7 +74,7 @@ def run_and_restore(function: Callable[[], Any]) -> Any:
     """
     with GuardCollector() as watch, collect_generators():
         try:
-            return _core._tried(function, _convert_to_arrays)
+            return _core._dry_run(function, _convert_to_arrays)
         finally:
             watch.restore()
 

@@ -53,7 +53,7 @@ _ARRAY_API_FUNCTIONS = {
 _ARRAY_API_VARIABLE = "SCIPY_ARRAY_API"
 
 
-def array_of(tensor: Tensor) -> Any:
+def convert_to_array(tensor: Tensor) -> Any:
     """`__array__` of a tensor that requires grad: it raises, with two exceptions.
 
     `numpy.polynomial` maps its argument to a window: it asks for an array and multiplies it by a
@@ -72,7 +72,7 @@ def array_of(tensor: Tensor) -> Any:
     raise _make_error(frame)
 
 
-def number_of(call: str) -> None:
+def check_number_conversion(call: str) -> None:
     """Called by `float(t)` of a tensor that requires grad: it raises if a library calls it.
 
     If the program calls it, there is a warning instead, which the caller of a library would not

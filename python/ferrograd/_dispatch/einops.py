@@ -31,10 +31,10 @@ class _BackendLoader:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        register(module)
+        register_backend(module)
 
 
-def spec_of_backends(finder: Any, name: str) -> Any:
+def find_backends_spec(finder: Any, name: str) -> Any:
     """The module spec of the following finders, with our loader."""
     with suppress(ValueError):
         sys.meta_path.remove(finder)
@@ -44,7 +44,7 @@ def spec_of_backends(finder: Any, name: str) -> Any:
     return spec
 
 
-def register(backends: ModuleType) -> None:
+def register_backend(backends: ModuleType) -> None:
     """Adds the backend to the module in which einops looks for classes."""
     base: Any = getattr(backends, "AbstractBackend", None)
     if base is None:

@@ -8,7 +8,7 @@ from typing import Any
 _classes: dict[str, Any] = {}
 
 
-def named(name: str, fields: str, parts: tuple[Any, ...]) -> Any:
+def make_named_tuple(name: str, fields: str, parts: tuple[Any, ...]) -> Any:
     """The results of an operation under their names."""
     known = _classes.get(name)
     return tuple.__new__(_make_class(name, fields) if known is None else known, parts)

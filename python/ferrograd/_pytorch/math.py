@@ -12,7 +12,7 @@ import numpy as np
 
 from ferrograd import _core as core
 from ferrograd._core import Tensor, asarray, get_default_dtype
-from ferrograd._dispatch.named_tuples import named
+from ferrograd._dispatch.named_tuples import make_named_tuple
 from ferrograd._dispatch.ufuncs import write_out
 from ferrograd._pytorch.validate import check_integer, check_integers, check_real, normalize_dim
 from ferrograd.errors import ArgumentError, DTypeError, IndexOutOfRangeError, ShapeError
@@ -85,7 +85,9 @@ def frexp(input: Any) -> Any:
     >>> fg.frexp(fg.tensor([3.0])).mantissa.tolist()
     [0.75]
     """
-    return named("frexp", "mantissa exponent", _numpy.frexp(_to_float_tensor("frexp", input)))
+    return make_named_tuple(
+        "frexp", "mantissa exponent", _numpy.frexp(_to_float_tensor("frexp", input))
+    )
 
 
 def ldexp(input: Any, other: Any, *, out: Any = None) -> Any:

@@ -100,7 +100,7 @@ class DeferredFunction:
         assert self._kept is not None, "there are no derivatives without recording"
         return self._kept(*args, **kwargs)
 
-    def keeps(self, address: int) -> bool:
+    def has_copy_of(self, address: int) -> bool:
         """Whether a later call reads a copy of the memory that has this address."""
         return any(address in place for place in self._memories)
 

@@ -248,13 +248,13 @@ class _DrawCall:
             )
         ]
 
-    def hold(self) -> Any:
+    def save_state(self) -> Any:
         """The bit generator and its state."""
         generator = self.handle.generator
         made = generator.__dict__.copy() if isinstance(generator, Generator) else None
         return made, _get_numpy_generator(generator).bit_generator.state
 
-    def give_back(self, held: Any) -> None:
+    def restore_state(self, held: Any) -> None:
         """Restores the state of the generator."""
         made, state = held
         generator = self.handle.generator
@@ -344,11 +344,11 @@ class _RestoreCall:
         _restore_states(self._states.get_saved(shared))
         return []
 
-    def hold(self) -> States:
+    def save_state(self) -> States:
         """The states of all generators."""
         return _get_all_states()
 
-    def give_back(self, held: States) -> None:
+    def restore_state(self, held: States) -> None:
         """Restores the states."""
         _restore_states(held)
 

@@ -12,7 +12,7 @@ from ferrograd._tensor.creation import ones, zeros
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError, ShapeError
 
 
-def batched(
+def batched_grad(
     outputs: Any,
     inputs: Any,
     gradients: Any,

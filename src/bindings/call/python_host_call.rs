@@ -70,9 +70,9 @@ impl HostCallback for PythonHostCode {
 
     fn save_state(&self) -> Result<Option<Object>> {
         attached(|py| {
-            let hold = self.function(py)?.getattr_opt(pyo3::intern!(py, "hold"));
-            let Some(hold) = hold.map_err(as_raised)? else { return Ok(None) };
-            let state = hold.call0().map_err(as_raised)?;
+            let save_state = self.function(py)?.getattr_opt(pyo3::intern!(py, "save_state"));
+            let Some(save_state) = save_state.map_err(as_raised)? else { return Ok(None) };
+            let state = save_state.call0().map_err(as_raised)?;
             Ok(Some(Arc::new(state.unbind()) as Object))
         })
     }
@@ -83,7 +83,8 @@ impl HostCallback for PythonHostCode {
             else {
                 return;
             };
-            if let Err(raised) = function.call_method1(pyo3::intern!(py, "give_back"), (state,)) {
+            if let Err(raised) = function.call_method1(pyo3::intern!(py, "restore_state"), (state,))
+            {
                 raised.write_unraisable(py, Some(&function));
             }
         });

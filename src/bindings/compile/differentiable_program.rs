@@ -116,8 +116,8 @@ impl OriginalFunction for PythonFunction {
     fn has_copy_of(&self, memory: &Storage) -> bool {
         attached(|py| {
             let function = self.0.get(py)?;
-            let keeps = function.getattr_opt(intern!(py, "keeps")).ok()??;
-            keeps.call1((memory.ptr().addr(),)).ok()?.extract::<bool>().ok()
+            let has_copy_of = function.getattr_opt(intern!(py, "has_copy_of")).ok()??;
+            has_copy_of.call1((memory.ptr().addr(),)).ok()?.extract::<bool>().ok()
         })
         .unwrap_or(false)
     }
@@ -211,7 +211,7 @@ impl PyDifferentiableProgram {
     }
 
     /// The kind and the formulas of each step.
-    fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
+    fn _explain(&self) -> Vec<(&'static str, Vec<String>)> {
         self.program.explain()
     }
 

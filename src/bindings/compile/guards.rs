@@ -53,7 +53,7 @@ impl Guards {
         };
         let containers = watched.iter().map(guard).collect::<PyResult<_>>()?;
         let mut guards = Guards { containers, flags: Vec::new() };
-        for flag in watch.call_method0("switches")?.try_iter()? {
+        for flag in watch.call_method0("flag_guards")?.try_iter()? {
             let (dict, key, before): (Bound<'_, PyDict>, Bound<'_, PyAny>, Py<PyAny>) =
                 flag?.extract()?;
             guards.expect(&dict, &key, before);

@@ -113,14 +113,14 @@ pub(crate) fn call<'py>(
     Ok((results, tensors?))
 }
 
-/// Returns `taken(function())` and undoes the side effects of `function`.
+/// Returns `convert(function())` and undoes the side effects of `function`.
 #[pyfunction]
-pub(crate) fn _tried<'py>(
+pub(crate) fn _dry_run<'py>(
     function: &Bound<'py, PyAny>,
-    taken: &Bound<'py, PyAny>,
+    convert: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     trace_with_retry(|| {
-        let called: PyResult<_> = dry_run(|| function.call0(), |found| taken.call1((found,)));
+        let called: PyResult<_> = dry_run(|| function.call0(), |found| convert.call1((found,)));
         called
     })
 }
@@ -212,7 +212,7 @@ impl PyProgram {
     }
 
     /// The kind and the formulas of each step.
-    fn _told(&self) -> Vec<(&'static str, Vec<String>)> {
+    fn _explain(&self) -> Vec<(&'static str, Vec<String>)> {
         self.program.executable().explain()
     }
 
