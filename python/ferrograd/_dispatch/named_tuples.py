@@ -19,7 +19,7 @@ def _make_class(name: str, fields: str) -> Any:
     base: Any = namedtuple(name, fields)  # type: ignore[misc]
 
     def reduce(self: Any) -> Any:
-        return named, (name, fields, tuple(self))
+        return make_named_tuple, (name, fields, tuple(self))
 
     members = {"__slots__": (), "__doc__": base.__doc__, "__reduce__": reduce}
     _classes[name] = kind = type(name, (base,), members)
