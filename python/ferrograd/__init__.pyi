@@ -43,8 +43,8 @@ from ferrograd._inspect.anomaly import (
     record_call_sites as record_call_sites,
     set_detect_anomaly as set_detect_anomaly,
 )
-from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
 from ferrograd._inspect.build_info import show_config as show_config
+from ferrograd._inspect.explain import explain_no_grad as explain_no_grad
 from ferrograd._inspect.graph_scope import Graph as Graph
 from ferrograd._pytorch.amp import amp as amp, autocast as autocast
 from ferrograd._pytorch.devices import (

@@ -46,6 +46,7 @@ from ferrograd.nn.functional.activation import (
 from ferrograd.nn.functional.attention import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )
+from ferrograd.nn.functional.bilinear_form import bilinear as bilinear
 from ferrograd.nn.functional.convolution import (
     conv3d as conv3d,
     conv_transpose1d as conv_transpose1d,
@@ -87,18 +88,18 @@ from ferrograd.nn.functional.images.pooling import (
     lp_pool1d as lp_pool1d,
     lp_pool2d as lp_pool2d,
 )
-from ferrograd.nn.functional.images.sampling import affine_grid as affine_grid
-from ferrograd.nn.functional.images.unpooling import (
-    max_unpool1d as max_unpool1d,
-    max_unpool2d as max_unpool2d,
-    max_unpool3d as max_unpool3d,
-)
 from ferrograd.nn.functional.images.resize import (
     channel_shuffle as channel_shuffle,
     interpolate as interpolate,
     pixel_shuffle as pixel_shuffle,
     pixel_unshuffle as pixel_unshuffle,
     upsample as upsample,
+)
+from ferrograd.nn.functional.images.sampling import affine_grid as affine_grid
+from ferrograd.nn.functional.images.unpooling import (
+    max_unpool1d as max_unpool1d,
+    max_unpool2d as max_unpool2d,
+    max_unpool3d as max_unpool3d,
 )
 from ferrograd.nn.functional.images.volume_pooling import (
     adaptive_avg_pool3d as adaptive_avg_pool3d,
@@ -124,4 +125,3 @@ from ferrograd.nn.functional.normalization import (
     local_response_norm as local_response_norm,
     normalize as normalize,
 )
-from ferrograd.nn.functional.bilinear_form import bilinear as bilinear
