@@ -1,6 +1,7 @@
 //! Arithmetic operators and binary functions: formula and derivative side by side.
 
 use crate::error::Result;
+use crate::kernels::number::real::Real;
 use crate::tensor::Tensor;
 
 /// The complex conjugate of a saved factor; real tensors are returned unchanged. A gradient is `dL/d re + i dL/d im`, so
@@ -8,6 +9,14 @@ use crate::tensor::Tensor;
 #[inline]
 pub(crate) fn conjugated(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { conjugate(x) } else { Ok(x.clone()) }
+}
+
+/// The coordinate `x` of a point over its distance from the origin; zero, instead of NaN, where that is infinite: a
+/// caller divides by the distance once more.
+#[inline(always)]
+fn direction<R: Real>(x: R, a: R, b: R, radius: R) -> R {
+    let is_far = R::mask_and(radius.eq(R::lit(f64::INFINITY)), R::mask_and(a.eq(a), b.eq(b)));
+    R::select(is_far, R::lit(0.0), x / radius)
 }
 
 elementwise! { family "arithmetic" [in_place];
@@ -105,8 +114,8 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("arctan2"), aliases("atan2")]
     fn arctan2(a, b) = ARCTAN2 {
         forward { float: |a, b| a.atan2(b); cost: 2.5; }
-        by a { float |g, a, b| { let far = a.hypot(b); g * (b / far) / far } }
-        by b { float |g, a, b| { let far = a.hypot(b); -g * (a / far) / far } }
+        by a { float |g, a, b| { let radius = a.hypot(b); g * direction(b, a, b, radius) / radius } }
+        by b { float |g, a, b| { let radius = a.hypot(b); -g * direction(a, a, b, radius) / radius } }
     }
     /// `sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin.
     [numpy("hypot")]

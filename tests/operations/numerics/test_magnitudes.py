@@ -69,6 +69,17 @@ def test_angles_of_points_whose_squares_do_not_fit() -> None:
         np.testing.assert_allclose([ga.item(), gb.item()], [0.16 / size, -0.12 / size], 1e-6)
 
 
+@pytest.mark.parametrize("n", [1, 9])
+def test_angles_of_points_that_are_infinitely_far(n: int) -> None:
+    inf, nan = float("inf"), float("nan")
+    for y, x in ((1.0, inf), (-1.0, -inf), (inf, 2.0), (inf, inf), (1.5e308, 1.5e308)):
+        a, b = (fg.full(n, v).requires_grad_() for v in (y, x))
+        ga, gb = fg.autograd.grad(fg.arctan2(a, b).sum(), [a, b])
+        assert not ga.any() and not gb.any()
+    a, b = (fg.full(n, v).requires_grad_() for v in (nan, inf))
+    assert fg.autograd.grad(fg.arctan2(a, b).sum(), a)[0].isnan().all()
+
+
 @pytest.mark.parametrize("size", [1e-300, 1e-160, 1e155, 1e300])
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
 def test_complex_matrices_far_from_one(n: int, size: float) -> None:
