@@ -278,16 +278,23 @@ def tried(program: Program, name: str, module: Any = fnp) -> Outcome:
         return Outcome("unreliable", name, str(error))
     except WrongError as error:
         return Outcome("wrong", name, str(error))
-    except fg.errors.InternalError as error:
-        return Outcome("wrong", name, f"internal error: {error}")
-    except (fg.errors.FerrogradError, fg.errors.GraphCutWarning) as error:
-        message = f"{type(error).__name__}: {error}"
-        if ";" not in message:  # what happened; what to do
-            return Outcome("wrong", name, f"refused without saying what to write: {message}")
-        return Outcome("refused", name, message)
     except Exception as error:
-        return Outcome("wrong", name, f"raises {type(error).__name__}: {error}")
+        return refused_or_wrong(name, error)
     return Outcome("right", name)
+
+
+def refused_or_wrong(name: str, error: BaseException) -> Outcome:
+    """The outcome of a way that ended with an error."""
+    if isinstance(error, ValueError) and isinstance(error.__cause__, fg.errors.FerrogradError):
+        # NumPy's error of an element that refused to be a number; a traceback shows both.
+        error = error.__cause__
+    message = f"{type(error).__name__}: {error}"
+    refusals = (fg.errors.FerrogradError, fg.errors.GraphCutWarning)
+    if isinstance(error, fg.errors.InternalError) or not isinstance(error, refusals):
+        return Outcome("wrong", name, f"raises {message}")
+    if ";" not in message:  # what happened; what to do
+        return Outcome("wrong", name, f"refused without saying what to write: {message}")
+    return Outcome("refused", name, message)
 
 
 def outcome(program: Program, names: list[str]) -> Outcome:
