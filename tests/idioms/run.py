@@ -285,11 +285,11 @@ def tried(program: Program, name: str, module: Any = fnp) -> Outcome:
 
 def refused_or_wrong(name: str, error: BaseException) -> Outcome:
     """The outcome of a way that ended with an error."""
-    if isinstance(error, ValueError) and isinstance(error.__cause__, fg.errors.FerrogradError):
+    refusals = (fg.errors.FerrogradError, fg.errors.GraphCutWarning)
+    if isinstance(error, ValueError) and isinstance(error.__cause__, refusals):
         # NumPy's error of an element that refused to be a number; a traceback shows both.
         error = error.__cause__
     message = f"{type(error).__name__}: {error}"
-    refusals = (fg.errors.FerrogradError, fg.errors.GraphCutWarning)
     if isinstance(error, fg.errors.InternalError) or not isinstance(error, refusals):
         return Outcome("wrong", name, f"raises {message}")
     if ";" not in message:  # what happened; what to do
