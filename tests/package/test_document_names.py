@@ -46,6 +46,18 @@ def test_a_file_that_a_page_names_exists(page: Path) -> None:
     assert {name for name in named if not exists(name, page)} == set()
 
 
+def test_what_the_examples_of_contributing_call_exists() -> None:
+    blocks = "".join(CODE.findall((ROOT / "CONTRIBUTING.md").read_text()))
+    called = set(re.findall(r"\b([a-z]\w+)\(", blocks)) | set(
+        re.findall(r"\b([A-Z]\w+)(?: \{|::)", blocks)
+    )
+    sources = "".join((ROOT / path).read_text() for path in FILES if path.parts[0] != "docs")
+    defined = set(re.findall(r"\b(?:fn|def|struct|enum|trait|type|class) (\w+)", sources))
+    # Words of declarations, and methods of the standard library.
+    known = {"numpy", "chain", "collect", "rev", "SOFTSIGN"}
+    assert called - defined - known - set(re.findall(r"fn (\w+)", blocks)) == set()
+
+
 @pytest.mark.parametrize("layer", ["src/ops", "src/compile", "src/bindings", "python/ferrograd"])
 def test_the_directories_of_a_layer_stand_in_the_order_that_is_tested(layer: str) -> None:
     name = layer.rpartition("/")[2].upper().replace("FERROGRAD", "PYTHON")

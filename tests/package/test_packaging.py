@@ -160,6 +160,11 @@ def re_exports(node: ast.stmt) -> bool:
             return which == "TYPE_CHECKING" and all(re_exports(inner) for inner in body)
         case ast.Assign(targets=[ast.Name(id="__getattr__" | "__dir__")], value=ast.Call()):
             return True
+        case ast.Assign(
+            targets=[ast.Tuple(elts=[ast.Name(id="__getattr__"), ast.Name(id="__dir__")])],
+            value=ast.Call(),
+        ):
+            return True
         case ast.Assign(targets=[ast.Name(id="__all__")]):  # which names: a list or its rule
             return True
         case ast.FunctionDef(name="__getattr__" | "__dir__"):
