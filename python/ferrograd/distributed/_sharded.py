@@ -73,7 +73,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             )
         super().add_param_group(param_group)
 
-    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
+    def _step_impl(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates this rank's part, then gathers those of the other ranks."""
         check_not_traced("ZeroRedundancyOptimizer.step")
         loss = None
