@@ -11,12 +11,20 @@ pub(crate) fn conjugated(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { conjugate(x) } else { Ok(x.clone()) }
 }
 
-/// The coordinate `x` of a point over its distance from the origin; zero, instead of NaN, where that is infinite: a
-/// caller divides by the distance once more.
+/// A coordinate of the point (`a`, `b`), or `far` if the point is infinitely far: there the derivatives of its angle are
+/// those of an axis, zero, instead of NaN.
 #[inline(always)]
-fn direction<R: Real>(x: R, a: R, b: R, radius: R) -> R {
-    let is_far = R::mask_and(radius.eq(R::lit(f64::INFINITY)), R::mask_and(a.eq(a), b.eq(b)));
-    R::select(is_far, R::lit(0.0), x / radius)
+fn coordinate_or<R: Real>(x: R, a: R, b: R, far: f64) -> R {
+    let is_far =
+        R::mask_and(R::mask_or(a.is_infinite(), b.is_infinite()), R::mask_and(a.eq(a), b.eq(b)));
+    R::select(is_far, R::lit(far), x)
+}
+
+/// `x / (a² + b²)` for a coordinate `x` of the point, without its square.
+#[inline(always)]
+fn over_squared_radius<R: Real>(g: R, x: R, a: R, b: R) -> R {
+    let radius = coordinate_or(a, a, b, 1.0).hypot(coordinate_or(b, a, b, 0.0));
+    g * (coordinate_or(x, a, b, 0.0) / radius) / radius
 }
 
 elementwise! { family "arithmetic" [in_place];
@@ -114,8 +122,8 @@ elementwise! { family "arithmetic" [in_place];
     [numpy("arctan2"), aliases("atan2")]
     fn arctan2(a, b) = ARCTAN2 {
         forward { float: |a, b| a.atan2(b); cost: 2.5; }
-        by a { float |g, a, b| { let radius = a.hypot(b); g * direction(b, a, b, radius) / radius } }
-        by b { float |g, a, b| { let radius = a.hypot(b); -g * direction(a, a, b, radius) / radius } }
+        by a { float |g, a, b| over_squared_radius(g, b, a, b) }
+        by b { float |g, a, b| over_squared_radius(-g, a, a, b) }
     }
     /// `sqrt(a² + b²)`. Derivatives: `g a / y` and `g b / y`, zero at the origin.
     [numpy("hypot")]
