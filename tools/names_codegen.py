@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ferrograd._names.array_api import ARRAY_API, BINARY, ELEMENTWISE
+from ferrograd._names.missing import get_hints
 from ferrograd._names.name_table import SAME, NameGroup, iter_names
 from ferrograd._names.nn import FUNCTIONAL, NN
 from ferrograd._names.package import PACKAGE
@@ -74,6 +75,13 @@ def make_elementwise_stub() -> str:
         "def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor: ...",
     ]
     return "\n".join([*lines, ""])
+
+
+def make_missing_properties() -> str:
+    """The stubs of tensor properties that raise a hint for a name of another library."""
+    return "".join(
+        f"    @property\n    def {name}(self) -> NoReturn: ...\n" for name in get_hints("Tensor")
+    )
 
 
 def make_python_methods() -> str:

@@ -183,7 +183,7 @@ def make_core_stub(registry: list[Row], classes: str, public: Iterable[str]) -> 
     """The whole `_core.pyi`."""
     own = (row for row in registry if row["method"])
     methods = make_definitions(own, method=True)
-    methods += make_in_place_definitions(registry)
+    methods += make_in_place_definitions(registry) + names_codegen.make_missing_properties()
     functions = make_definitions(
         (row for row in registry if is_in_namespace(row, "")), method=False
     )
