@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from ferrograd._core import Tensor
 from ferrograd._saving.files import load, save
 from ferrograd._tensor.generator import (
-    Generator,
-    _get_numpy_generator,
-    check_generator_state,
-    get_generator_state,
     get_rng_state,
-    set_generator_state,
+    get_source_state,
+    is_generator,
     set_rng_state,
+    set_source_state,
 )
 from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentTypeError, StateDictError
@@ -43,7 +39,7 @@ def save_state(path: str | os.PathLike[str], /, **parts: Any) -> None:
     states, values = {}, {}
     for name, part in parts.items():
         if _has_state(part):
-            states[name] = _get_state(part)
+            states[name] = get_source_state(part)
         else:
             values[name] = part
     save({"states": states, "values": values, "default_generator": get_rng_state()}, path)
@@ -77,44 +73,24 @@ def load_state(
             f"load_state: the file has states of {more} too; pass these parts, or strict=False;"
             " nothing was loaded"
         )
-    before = [(part, _copy_state(_get_state(part))) for part in parts.values()]
+    before = [(part, _copy_state(get_source_state(part))) for part in parts.values()]
     generator = get_rng_state()
     try:
         for name, part in parts.items():
-            _set_state(part, states[name])
+            set_source_state(part, states[name])
         # Last: a part may draw while it loads.
         set_rng_state(saved["default_generator"])
     except BaseException:
         for part, state in before:
-            _set_state(part, state)
+            set_source_state(part, state)
         set_rng_state(generator)
         raise
     values: dict[str, Any] = saved["values"]
     return values
 
 
-def _is_generator(part: Any) -> bool:
-    return isinstance(part, Generator | np.random.Generator)
-
-
 def _has_state(part: Any) -> bool:
-    return _is_generator(part) or (hasattr(part, "state_dict") and hasattr(part, "load_state_dict"))
-
-
-def _get_state(part: Any) -> Any:
-    return (
-        get_generator_state(_get_numpy_generator(part))
-        if _is_generator(part)
-        else part.state_dict()
-    )
-
-
-def _set_state(part: Any, state: Any) -> None:
-    if _is_generator(part):
-        check_generator_state(_get_numpy_generator(part), state)
-        set_generator_state(_get_numpy_generator(part), state)
-    else:
-        part.load_state_dict(state)
+    return is_generator(part) or (hasattr(part, "state_dict") and hasattr(part, "load_state_dict"))
 
 
 def _copy_state(state: Any) -> Any:

@@ -174,6 +174,26 @@ def _get_numpy_generator(generator: Generator | np.random.Generator | None) -> n
     return generator
 
 
+def is_generator(source: Any) -> bool:
+    """Whether it is a generator of ferrograd or of NumPy."""
+    return isinstance(source, Generator | np.random.Generator)
+
+
+def get_source_state(source: Any) -> Any:
+    """The state of a generator, or of an object with `state_dict`."""
+    if is_generator(source):
+        return get_generator_state(_get_numpy_generator(source))
+    return source.state_dict()
+
+
+def set_source_state(source: Any, state: Any) -> None:
+    """Restores what `get_source_state` returned."""
+    if is_generator(source):
+        set_generator_state(_get_numpy_generator(source), state)
+    else:
+        source.load_state_dict(state)
+
+
 class _RecordedGenerators(_thread._local):
     """The generators that the function draws from which this thread records."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from ferrograd._core import Tensor
 from ferrograd.optim._check_options import (
     check_at_least,
-    check_betas as checked_betas,
+    check_betas,
     check_flags,
     check_pair,
 )
@@ -29,7 +29,7 @@ class _AdamBase(RuleOptimizer):
         op = type(self).__name__
         for name in ("lr", "eps", "weight_decay"):
             check_at_least(op, name, group[name])
-        checked_betas(op, group["betas"])
+        check_betas(op, group["betas"])
 
     def _get_state_slots(self, group: Group) -> Slots:
         return _MOMENT_SLOTS

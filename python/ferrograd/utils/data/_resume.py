@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ferrograd._tensor.generator import (
     _DEFAULT_GENERATOR,
-    Generator,
     _get_numpy_generator,
     check_generator_state,
-    get_generator_state,
-    set_generator_state,
+    get_source_state,
+    is_generator,
+    set_source_state,
 )
 from ferrograd.errors import ArgumentError
 
@@ -70,7 +68,7 @@ class GeneratorStates:
                 continue
             seen.add(id(each))
             own = getattr(each, "generator", None)
-            if isinstance(own, Generator | np.random.Generator):
+            if is_generator(own):
                 self._add_source(own)
             if each is not loader and hasattr(each, "load_state_dict"):
                 self._add_source(each)
@@ -82,7 +80,7 @@ class GeneratorStates:
 
     def get_states(self) -> States:
         """All states, the default generator's first."""
-        return [_get_state(source) for source in self._sources]
+        return [get_source_state(source) for source in self._sources]
 
     def get_own_states(self) -> States:
         """The states of all but the default generator, which is not the loader's."""
@@ -91,12 +89,12 @@ class GeneratorStates:
     def set_states(self, states: States | None) -> None:
         """Restores all states."""
         for source, state in zip(self._sources, states or (), strict=False):
-            _set_state(source, state)
+            set_source_state(source, state)
 
     def set_own_states(self, states: States) -> None:
         """Restores the result of `get_own_states`."""
         for source, state in zip(self._sources[1:], states, strict=True):
-            _set_state(source, state)
+            set_source_state(source, state)
 
     def check_own_states(self, op: str, own: States, before: States | None) -> None:
         """Raises for states of a loader with other generators."""
@@ -110,25 +108,5 @@ class GeneratorStates:
             *zip(self._sources[1:], own, strict=True),
             *zip(self._sources, before or (), strict=False),
         ]:
-            if _is_generator(source):
+            if is_generator(source):
                 check_generator_state(_get_numpy_generator(source), state)
-
-
-def _is_generator(source: Any) -> bool:
-    return isinstance(source, Generator | np.random.Generator)
-
-
-def _get_state(source: Any) -> dict[str, Any]:
-    state: dict[str, Any] = (
-        get_generator_state(_get_numpy_generator(source))
-        if _is_generator(source)
-        else source.state_dict()
-    )
-    return state
-
-
-def _set_state(source: Any, state: dict[str, Any]) -> None:
-    if _is_generator(source):
-        set_generator_state(_get_numpy_generator(source), state)
-    else:
-        source.load_state_dict(state)
