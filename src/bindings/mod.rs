@@ -14,4 +14,5 @@ mod module;
 mod object;
 mod package;
 mod pytree;
+mod runtime;
 mod tensor;

@@ -9,8 +9,7 @@ use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::attach::require_main_interpreter;
 use crate::bindings::backward::{
-    depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, settings,
-    transform_arguments,
+    depends_on, ended_transforms, engine_host, fast_grad, grad_api, modes, transform_arguments,
 };
 use crate::bindings::call::{lazy_methods, observe, python_host_call};
 use crate::bindings::compile::{
@@ -24,7 +23,7 @@ use crate::bindings::graph::{
 use crate::bindings::interop::{dlpack, import_hooks, memory_owner, safetensors};
 use crate::bindings::object::nn_module_slots;
 use crate::bindings::pytree::tree_object;
-use crate::bindings::{custom_op, errors, object, tensor};
+use crate::bindings::{custom_op, errors, object, runtime, tensor};
 use crate::kernels::isa;
 use crate::threads;
 
@@ -62,7 +61,7 @@ functions! {
     modes: is_grad_enabled, is_inference_mode_enabled, _switch_grad, _switch_inference, _disallow_saved_mutation,
         _switch_recorded_arrays, _records_arrays,
         _switch_multithreading, is_multithreading_enabled, _restore_mode;
-    settings: get_num_threads, set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
+    runtime: get_num_threads, set_num_threads, live_nodes, _discovered_nodes, live_bytes, config as _config,
         registered as _registry;
     call_site: _switch_anomaly, _switch_sites, is_anomaly_enabled, is_anomaly_check_nan_enabled,
         _cut_because;

@@ -57,6 +57,7 @@ const BINDINGS: &[&str] = &[
     "graph",
     "backward",
     "compile",
+    "runtime",
     "tensor",
     "module",
 ];

@@ -6,5 +6,4 @@ pub(crate) mod engine_host;
 pub(crate) mod fast_grad;
 pub(crate) mod grad_api;
 pub(crate) mod modes;
-pub(crate) mod settings;
 pub(crate) mod transform_arguments;

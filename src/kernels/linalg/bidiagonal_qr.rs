@@ -7,7 +7,7 @@
 
 use super::divide_conquer::merge::{BidiagonalSvd, ascending_order};
 use super::matrix::Matrix;
-use super::ql::rotate_columns;
+use super::tridiagonal_ql::rotate_columns;
 
 /// Most steps per value.
 const MAX_STEPS: usize = 60;

@@ -21,7 +21,6 @@ mod lu;
 mod lu_packed;
 mod matrix;
 mod matrix_functions;
-mod ql;
 mod real_schur;
 mod scalar;
 mod schur;
@@ -32,6 +31,7 @@ mod test_rng;
 #[allow(clippy::needless_range_loop)]
 mod triangular_solve;
 mod tridiagonal;
+mod tridiagonal_ql;
 
 pub use cofactor::cofactor;
 pub use factor::{cholesky, complete_basis, eigh, qr, qr_upper, singular_values, svd};

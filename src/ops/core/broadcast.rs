@@ -252,6 +252,18 @@ pub(crate) fn require_vector<'a>(op: &'static str, x: &'a Tensor) -> Result<&'a 
     }))
 }
 
+/// Refuses tensors without elements.
+pub(crate) fn require_elements(op: &'static str, x: &Tensor) -> Result<()> {
+    if x.size() > 0 {
+        return Ok(());
+    }
+    Err(Box::new(Error::Shape {
+        op: op.into(),
+        what: "an empty input".into(),
+        remedy: "give at least one element",
+    }))
+}
+
 pub(crate) fn kept_dims(dims: &[usize], axes: &[usize]) -> ShapeVec {
     let mut kept = ShapeVec::from_slice(dims);
     axes.iter().for_each(|&axis| kept[axis] = 1);

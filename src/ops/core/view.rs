@@ -135,6 +135,11 @@ pub(crate) fn view_through_batched(
     record_view(x, out, name, || steps)
 }
 
+/// A view without axes of one element of a vector.
+pub(crate) fn element_view(x: &Tensor, index: usize) -> Result<Tensor> {
+    view_through(x, "index", [ViewStep::Select { axis: 0, index }])
+}
+
 /// The element at one index per axis, as a 0-d copy.
 #[inline]
 pub(crate) fn element(x: &Tensor, steps: ViewStepList) -> Result<Tensor> {

@@ -8,16 +8,14 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{
-    astype, require_readable, require_vector, reshape_dims, swap_axes,
+    astype, require_elements, require_readable, require_vector, reshape_dims, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
 use crate::ops::core::structured::{NodeSpec, Save, move_cost, record_output};
-use crate::ops::core::view::{ViewStep, embed, slice_axis};
-use crate::ops::elementwise::arithmetic::conjugated;
-use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY};
+use crate::ops::core::view::{ViewStep, element_view, embed, slice_axis};
+use crate::ops::elementwise::arithmetic::{ADD, MULTIPLY, conjugated};
 use crate::ops::product::matmul::product;
 use crate::ops::reduce::scan::reverse_axis;
-use crate::ops::signal::interp::{element, empty_input};
 use crate::ops::signal::window::windows;
 use crate::tensor::Tensor;
 
@@ -97,9 +95,8 @@ crate::operations! { family "numerical" [float32];
         let dtype = if common == DType::Bool { DType::I64 } else { common };
         let read = |x: &Tensor| if x.ndim() == 0 { reshape_dims(x, &[1]) } else { require_vector("convolve", x).cloned() };
         let (a, v) = (astype(&read(a)?, dtype)?, astype(&read(v)?, dtype)?);
-        if a.size() == 0 || v.size() == 0 {
-            return Err(empty_input("convolve"));
-        }
+        require_elements("convolve", &a)?;
+        require_elements("convolve", &v)?;
         let (long, short) = if a.size() >= v.size() { (a, v) } else { (v, a) };
         let (n, m) = (long.size(), short.size());
         let out = match mode.as_str() {
@@ -121,7 +118,7 @@ crate::operations! { family "numerical" [float32];
         require_readable("polyval", p)?;
         let mut y = Tensor::zeros(x.shape(), x.dtype())?;
         for i in 0..p.size() {
-            y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &element(p, i)?)?;
+            y = binary(&ADD, &binary(&MULTIPLY, &y, x)?, &element_view(p, i)?)?;
         }
         Ok(y)
     }

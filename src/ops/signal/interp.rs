@@ -4,10 +4,12 @@
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::ops::core::broadcast::{any_true, astype, require_real, require_vector, reshape_dims};
+use crate::ops::core::broadcast::{
+    any_true, astype, require_elements, require_real, require_vector, reshape_dims,
+};
 use crate::ops::core::elementwise::{binary, binary_scalar};
 use crate::ops::core::op_decl::{Operand, Scalar};
-use crate::ops::core::view::{ViewStep, slice_axis, view_through};
+use crate::ops::core::view::{element_view, slice_axis};
 use crate::ops::elementwise::arithmetic::{ADD, DIVIDE, MULTIPLY, REMAINDER, SUBTRACT};
 use crate::ops::elementwise::compare::{EQUAL, GREATER, LESS, LOGICAL_AND, isnan, logical_not};
 use crate::ops::elementwise::rounding::nan_to_num;
@@ -16,15 +18,6 @@ use crate::ops::index::gather::gather_elements;
 use crate::ops::reduce::sort::{order_along, search};
 use crate::ops::shape::join::concatenate;
 use crate::tensor::Tensor;
-
-/// The error of an operation that needs at least one element.
-pub(super) fn empty_input(op: &'static str) -> Box<Error> {
-    Box::new(Error::Shape {
-        op: op.into(),
-        what: "an empty input".into(),
-        remedy: "give at least one element",
-    })
-}
 
 /// The knots and values around each point, as pairs `(x0, x1)`, `(f0, f1)`.
 fn segments(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<[Tensor; 4]> {
@@ -63,11 +56,6 @@ fn interpolate(x: &Tensor, xp: &Tensor, fp: &Tensor) -> Result<Tensor> {
         inside = where_(&at_knot, &tensor(value), &tensor(&inside))?;
     }
     where_(&is_nan, &tensor(&inside), &tensor(&line))
-}
-
-/// One end of a vector, 0-d.
-pub(super) fn element(x: &Tensor, index: usize) -> Result<Tensor> {
-    view_through(x, "index", [ViewStep::Select { axis: 0, index }])
 }
 
 /// `outside` (or the nearest value) for points beyond the knots.
@@ -127,15 +115,13 @@ crate::operations! { family "numerical" [float32];
                 remedy: "give one value per knot",
             }));
         }
-        if xp.size() == 0 {
-            return Err(empty_input("interp"));
-        }
+        require_elements("interp", &xp)?;
         let (x, xp, fp) = match period {
             None => (x, xp, fp),
             Some(period) => wrap_period(&x, &xp, &fp, period)?,
         };
         let (left, right) = if period.is_some() { (None, None) } else { (left, right) };
-        let (first, last) = (element(&fp, 0)?, element(&fp, fp.size() - 1)?);
+        let (first, last) = (element_view(&fp, 0)?, element_view(&fp, fp.size() - 1)?);
         let inside = if xp.size() == 1 {
             // One knot has no slope: zero times a finite point keeps the shape, and a gradient of
             // 0.
@@ -144,7 +130,7 @@ crate::operations! { family "numerical" [float32];
         } else {
             interpolate(&x, &xp, &fp)?
         };
-        let value = outside_knots(&inside, &x, &LESS, &element(&xp, 0)?, left, &first)?;
-        outside_knots(&value, &x, &GREATER, &element(&xp, xp.size() - 1)?, right, &last)
+        let value = outside_knots(&inside, &x, &LESS, &element_view(&xp, 0)?, left, &first)?;
+        outside_knots(&value, &x, &GREATER, &element_view(&xp, xp.size() - 1)?, right, &last)
     }
 }

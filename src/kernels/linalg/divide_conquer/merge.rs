@@ -2,7 +2,7 @@
 //! values and vectors of bidiagonal ones.
 //!
 //! Deflates values of the halves that need no work, and combines vectors by matrix products. Small
-//! symmetric matrices use the QL iteration (`ql.rs`). Invariant: values ascend, and vectors are
+//! symmetric matrices use the QL iteration (`tridiagonal_ql.rs`). Invariant: values ascend, and vectors are
 //! orthonormal to rounding.
 //!
 //! Sources: Cuppen, Numer. Math. 36 (1981); Gu and Eisenstat, SIAM J. Matrix Anal. Appl. 16 (1995),
@@ -10,8 +10,8 @@
 
 use super::secular::Secular;
 use crate::kernels::linalg::matrix::{Matrix, dot_product};
-use crate::kernels::linalg::ql::{ql_iterate, rotate_columns};
 use crate::kernels::linalg::scalar::subtract;
+use crate::kernels::linalg::tridiagonal_ql::{ql_iterate, rotate_columns};
 use crate::kernels::sort::argsort_by;
 
 /// Most rows of a symmetric matrix for the QL iteration.

@@ -1,4 +1,5 @@
 //! Functions of two numbers: `heaviside`, logarithms of sums of exponentials, and `xlogy`.
+
 elementwise! { family "extremes" [in_place];
     /// 0 below zero, `b` at zero, 1 above; NaN for NaN. Derivatives: zero by `a`; `g` by `b` where `a` is 0.
     [numpy("heaviside")]
