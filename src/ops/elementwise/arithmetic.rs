@@ -11,20 +11,16 @@ pub(crate) fn conjugated(x: &Tensor) -> Result<Tensor> {
     if x.dtype().is_complex() { conjugate(x) } else { Ok(x.clone()) }
 }
 
-/// A coordinate of the point (`a`, `b`), or `far` if the point is infinitely far: there the derivatives of its angle are
-/// those of an axis, zero, instead of NaN.
-#[inline(always)]
-fn coordinate_or<R: Real>(x: R, a: R, b: R, far: f64) -> R {
-    let is_far =
-        R::mask_and(R::mask_or(a.is_infinite(), b.is_infinite()), R::mask_and(a.eq(a), b.eq(b)));
-    R::select(is_far, R::lit(far), x)
-}
-
-/// `x / (a² + b²)` for a coordinate `x` of the point, without its square.
+/// `g x / (a² + b²)` for a coordinate `x` of the point (`a`, `b`), without squares that overflow. It is zero where the point
+/// is infinitely far, and so are its derivatives: (1, 0) stands for the point there, and 0 for `x`.
 #[inline(always)]
 fn over_squared_radius<R: Real>(g: R, x: R, a: R, b: R) -> R {
-    let radius = coordinate_or(a, a, b, 1.0).hypot(coordinate_or(b, a, b, 0.0));
-    g * (coordinate_or(x, a, b, 0.0) / radius) / radius
+    let is_nan = R::mask_or(a.is_nan(), b.is_nan());
+    let is_infinite = R::mask_or(a.is_infinite(), b.is_infinite());
+    let is_far = R::mask_and(is_infinite, R::mask_not(is_nan));
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    let radius = R::select(is_far, one, a).hypot(R::select(is_far, zero, b));
+    g * (R::select(is_far, zero, x) / radius) / radius
 }
 
 elementwise! { family "arithmetic" [in_place];
