@@ -20,7 +20,16 @@ import ferrograd as fg
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Files of `benches/cases` whose programs spend their time around the loops, not in them.
-BENCHMARK_FILES = ("small", "function", "chain", "transforms", "compiled", "loops", "branches")
+BENCHMARK_FILES = (
+    "small",
+    "function",
+    "chain",
+    "transforms",
+    "compiled",
+    "loops",
+    "branches",
+    "programs",
+)
 #: Seconds for each program of a benchmark, and calls of each row of the operation tables.
 SECONDS, CALLS = 0.2, 12
 THREADS = 2
