@@ -239,6 +239,9 @@ errors! {
     /// A tensor of inference mode where autograd needs a normal one.
     Inference { op: Op, what: &'static str, remedy: &'static str } => InferenceError,
         "{op}: {what}; {remedy}";
+    /// A tensor with a tangent of forward mode that was kept from a call that has ended.
+    KeptTangent { op: Op, what: String } => GradientError,
+        "{op}: used {what} in an earlier call of a transform, which has ended, so that the derivative through it would be missing; compute it in this call, or keep x.detach() or an array where a constant is meant; begin a workspace that is used again with b[:] = 0 (fg.record_call_sites() tells the line that made it); see docs/when_it_goes_wrong.md";
     /// An operation has no derivative rule.
     NotDifferentiable { op: Op, what: String, remedy: String } => NotDifferentiableError,
         "{op}: {what}; {remedy}";

@@ -30,6 +30,7 @@ pub use crate::compile::program::Program;
 pub use crate::ops::autograd::backward as autograd;
 pub use crate::ops::autograd::backward::{gradients as grad, no_grad};
 pub use crate::ops::autograd::checkpoint::checkpoint;
+pub use crate::ops::autograd::forward_mode::jvp;
 pub use crate::ops::core::op_decl::{Axes, IndexItem, Ints, Operand, Scalar};
 pub use crate::ops::custom_op::{Function, FunctionContext};
 pub use dtype::{DType, Element};

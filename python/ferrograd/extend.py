@@ -56,8 +56,12 @@ class Primitive:
         self.function = function
         self.rules: dict[int, Rule | None]
         self.rules = _PENDING_RULES.pop(function, {}) if isinstance(function, FunctionType) else {}
+        #: Forward rules: `rule(g, ans, *args, **kwargs)` gives the change of the result.
+        self.forward_rules: dict[int, Callable[..., Any] | None] = {}
         #: Makes the pullback of several arguments at once; used for missing rules.
         self.joint: Callable[..., Callable[[Any], Any]] | None = None
+        #: The forward rule of several arguments at once; used for missing ones.
+        self.forward_joint: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
         _PRIMITIVES.add(self)
 
@@ -81,12 +85,21 @@ class Primitive:
         if is_grad_enabled():
             self._check_no_hidden_tensors(args, kwargs)
             for i, a in enumerate(args):
-                if self.joint is None and _requires_grad(a) and i not in self.rules:
-                    raise NotDifferentiableError(
-                        f"{self._name}: argument {i} requires grad and has no rule; define one with"
-                        f" defvjp({self._name}, ..., argnums=[{i}]), or None for a zero derivative"
-                    )
-        return _make_named_function(self._name).apply(_PrimitiveCall(self, kwargs), *args)
+                if _requires_grad(a) and not self._has_rule(i):
+                    raise self._make_missing_error(i)
+        has_forward = bool(self.forward_rules) or self.forward_joint is not None
+        function = _make_named_function(self._name, has_forward)
+        return function.apply(_PrimitiveCall(self, kwargs), *args)
+
+    def _has_rule(self, i: int) -> bool:
+        joint = self.joint is not None or self.forward_joint is not None
+        return joint or i in self.rules or i in self.forward_rules
+
+    def _make_missing_error(self, i: int) -> Exception:
+        return NotDifferentiableError(
+            f"{self._name}: argument {i} requires grad and has no rule; define one with"
+            f" defvjp({self._name}, ..., argnums=[{i}]), or None for a zero derivative"
+        )
 
     def defgrad(self, gradfun: Rule, argnum: int = 0) -> None:
         """`defvjp` for one argument."""
@@ -110,13 +123,35 @@ class Primitive:
     ) -> Iterator[tuple[int, Any]]:
         """The gradients of the requested arguments, by their own rules or by the joint one."""
         joint = [i for i in wanted if i not in self.rules]
+        if joint and self.joint is None:
+            raise self._make_missing_error(joint[0])
         for i in wanted:
             rule = self.rules.get(i)
             if rule is not None:
                 yield i, rule(ans, *args, **kwargs)(g)
-        if joint and self.joint is not None:
+        if self.joint is not None and joint:
             slopes = self.joint(tuple(joint), ans, tuple(args), kwargs)(g)
             yield from zip(joint, slopes, strict=True)
+
+    def push(self, tangents: dict[int, Any], ans: Any, args: list[Any], kwargs: Any) -> Any:
+        """The change of the result, by the forward rules of the arguments or by the joint one."""
+        own = [i for i in tangents if i in self.forward_rules]
+        rest = tuple(i for i in tangents if i not in self.forward_rules)
+        changes = []
+        for i in own:
+            rule = self.forward_rules[i]
+            if rule is not None:
+                changes.append(rule(tangents[i], ans, *args, **kwargs))
+        if rest and self.forward_joint is not None:
+            given = tuple(tangents[i] for i in rest)
+            changes.append(self.forward_joint(rest, given, ans, tuple(args), kwargs))
+        elif rest:
+            raise NotDifferentiableError(
+                f"{self._name}: argument {rest[0]} has no forward rule, and others have; define one"
+                f" with defjvp({self._name}, ..., argnums=[{rest[0]}]), or None for a zero"
+                " derivative"
+            )
+        return functools.reduce(_add_changes, changes) if changes else None
 
     def _check_no_hidden_tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises for tensors that require grad in keywords or containers: rules do not see them."""
@@ -226,10 +261,40 @@ class _PrimitiveFunction(Function):
         return tuple(found)
 
 
+class _ForwardPrimitiveFunction(_PrimitiveFunction):
+    """The recorded operation of a call of a primitive with forward rules."""
+
+    @staticmethod
+    def jvp(ctx: FunctionContext, _bound: Any, *tangents: Any) -> Any:
+        """Calls the forward rules of the arguments that have a tangent."""
+        saved = list(ctx.saved_tensors)
+        if not any(t.requires_grad for t in (*saved, *tangents) if isinstance(t, Tensor)):
+            saved, tangents = detach_tensors(saved), detach_tensors(tangents)
+        count = len(ctx.places)
+        args = list(ctx.args)
+        for place, value in zip(ctx.places, saved[:count], strict=True):
+            args[place] = value
+        answers = saved[count:]
+        ans = answers[0] if ctx.several is None else tuple(answers)
+        given = {i: tangents[i] for i in ctx.places if ctx.needs_input_grad[i + 1]}
+        bound = ctx.bound
+        change = bound.primitive.push(given, ans, args, bound.kwargs)
+        if change is None and ctx.several is not None:
+            return (None,) * len(answers)
+        return change
+
+
+def _add_changes(a: Any, b: Any) -> Any:
+    if isinstance(a, list | tuple):
+        return tuple(map(_add_changes, a, b))
+    return a + b
+
+
 @functools.cache
-def _make_named_function(name: str) -> type[_PrimitiveFunction]:
+def _make_named_function(name: str, has_forward: bool) -> type[_PrimitiveFunction]:
     """The class of the operation with a primitive's name, which graphs and errors show."""
-    return type(name, (_PrimitiveFunction,), {})
+    base = _ForwardPrimitiveFunction if has_forward else _PrimitiveFunction
+    return type(name, (base,), {})
 
 
 def _convert_convention(g: Any) -> Any:
@@ -316,16 +381,92 @@ def defvjp_argnums(function: Primitive, maker: Callable[..., Callable[[Any], Any
     function.joint = maker
 
 
-def defjvp(function: Primitive, *rules: Any, argnums: Any = None) -> None:
-    """Accepts forward rules and ignores them: forward products follow from `defvjp`'s rules."""
+def defjvp(
+    function: Primitive,
+    *rules: Callable[..., Any] | str | None,
+    argnums: list[int] | tuple[int, ...] | None = None,
+) -> None:
+    """Defines forward rules of a primitive: one for each argument, or each of `argnums`.
+
+    `rule(g, ans, *args, **kwargs)` gives the change of the result for the change `g` of its
+    argument. None means that the derivative is zero, and "same" that the function is linear in the
+    argument: its change is the function of the change. Without forward rules, forward mode uses
+    those of `defvjp`.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> @fg.extend.primitive
+    ... def square(x):
+    ...     return x * x
+    >>> fg.extend.defjvp(square, lambda g, ans, x: 2 * x * g)
+    >>> fg.jvp(square, (3.0,), (1.0,))
+    (9.0, 6.0)
+    """
+    _check_primitive("defjvp", function)
+    places = (
+        tuple(range(len(rules)))
+        if argnums is None
+        else tuple(convert_to_list("defjvp", "argnums", argnums))
+    )
+    if len(places) != len(rules):
+        raise ArgumentTypeError(
+            f"defjvp: {len(rules)} rules for {len(places)} argnums; give one rule for each"
+        )
+    for place, rule in zip(places, rules, strict=True):
+        if rule == "same":
+            function.forward_rules[place] = _make_linear_rule(function, place)
+        elif rule is None or callable(rule):
+            function.forward_rules[place] = rule
+        else:
+            raise ArgumentTypeError(
+                f'defjvp: a rule is a {type(rule).__name__}; give a function, "same" or None'
+            )
+
+
+def defjvp_argnum(function: Primitive, maker: Callable[..., Any]) -> None:
+    """Defines all forward rules: `maker(argnum, g, ans, args, kwargs)` gives a change."""
+
+    def joint(argnums: Any, gs: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        pairs = zip(argnums, gs, strict=True)
+        changes = [maker(argnum, g, ans, args, kwargs) for argnum, g in pairs]
+        return functools.reduce(_add_changes, changes)
+
+    defjvp_argnums(function, joint)
+
+
+def defjvp_argnums(function: Primitive, maker: Callable[..., Any]) -> None:
+    """Defines all forward rules together: `maker(argnums, gs, ans, args, kwargs)`."""
+    _check_primitive("defjvp_argnums", function)
+    if not callable(maker):
+        raise ArgumentTypeError(
+            f"defjvp_argnums: the rule is a {type(maker).__name__}; give a function"
+        )
+    function.forward_joint = maker
+
+
+def def_linear(function: Primitive) -> None:
+    """Says that a primitive is linear in each of its arguments: forward rules follow from it."""
+    _check_primitive("def_linear", function)
+
+    def push(argnum: int, g: Any, _ans: Any, args: Any, kwargs: Any) -> Any:
+        return function(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
+
+    defjvp_argnum(function, push)
+
+
+def _make_linear_rule(function: Primitive, place: int) -> Callable[..., Any]:
+    def push(g: Any, _ans: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*args[:place], g, *args[place + 1 :], **kwargs)
+
+    return push
+
+
+def _check_primitive(op: str, function: Any) -> None:
     if not isinstance(function, Primitive):
         raise ArgumentTypeError(
-            f"defjvp: the first argument is a {type(function).__name__}; decorate the function with"
+            f"{op}: the first argument is a {type(function).__name__}; decorate the function with"
             " @primitive first"
         )
-
-
-defjvp_argnum = defjvp_argnums = def_linear = defjvp
 
 
 def notrace_primitive(function: Callable[..., Any]) -> Callable[..., Any]:

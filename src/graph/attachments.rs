@@ -1,11 +1,12 @@
-//! Attachments that few nodes have: hooks, retained gradients, metadata, a call site.
+//! Attachments that few nodes have: hooks, retained gradients, metadata, a call site, tangents.
 //!
 //! Entries are removed by key. Invariant: no hook, hook or metadata is called or dropped while the lock is held.
 
 use std::any::Any;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use super::arena::NodeId;
 use super::hook::{Hook, HostObjects, NodeHook, RetainGradHook};
 use super::value::Value;
 use crate::threads::{Lock, LockGuard};
@@ -18,6 +19,7 @@ pub struct Attachments<V: Value> {
     lists: Lock<Lists<V>>,
     next_key: AtomicU64,
     nan: AtomicBool,
+    duals: OnceLock<Box<[NodeId<V>]>>,
 }
 
 struct Lists<V: Value> {
@@ -45,6 +47,7 @@ impl<V: Value> Default for Attachments<V> {
             lists: Lock::new(lists),
             next_key: AtomicU64::new(1),
             nan: AtomicBool::new(false),
+            duals: OnceLock::new(),
         }
     }
 }
@@ -178,6 +181,16 @@ impl<V: Value> Attachments<V> {
     /// Notes that the operation's result has NaN.
     pub fn mark_nan(&self) {
         self.nan.store(true, Ordering::Relaxed);
+    }
+
+    /// The nodes with the tangents of this node's outputs, of outer levels first; each holds those before it and this node.
+    pub(super) fn duals(&self) -> &[NodeId<V>] {
+        self.duals.get().map_or(&[], |duals| duals)
+    }
+
+    /// Sets the nodes with the tangents of the outputs; once.
+    pub(super) fn set_duals(&self, duals: Box<[NodeId<V>]>) {
+        let _ = self.duals.set(duals);
     }
 
     /// The call stack of the operation, one line per call, if a mode asked for it.

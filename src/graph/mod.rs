@@ -8,6 +8,7 @@ mod arena;
 mod attachments;
 mod call_site;
 mod engine;
+pub mod forward_ad;
 mod fused_nodes;
 mod hook;
 mod mode;
@@ -29,7 +30,7 @@ pub use engine::{
 pub use fused_nodes::FusedNodes;
 pub use hook::{AtEnd, Hook, HostObjects, NodeHook, RetainGradHook, RunningPass};
 pub use mode::{
-    ANOMALY, CALL_SITES, CHECK_NAN, DISALLOW_SAVED_MUTATION, FORWARD, GRAD, INFERENCE, Mode,
+    ANOMALY, CALL_SITES, CHECK_NAN, DISALLOW_SAVED_MUTATION, DUAL, FORWARD, GRAD, INFERENCE, Mode,
     ModeGuard, PACKING, RECORDED_ARRAYS, SERIAL, TRACING, TRANSFORM, grad_enabled,
     set_grad_enabled,
 };

@@ -29,6 +29,8 @@ pub const DISALLOW_SAVED_MUTATION: u32 = 1024;
 pub const RECORDED_ARRAYS: u32 = 2048;
 /// Anomaly mode also checks for NaN.
 pub const CHECK_NAN: u32 = 512;
+/// A level of forward mode is live: operations compute tangents.
+pub const DUAL: u32 = 4096;
 
 thread_local! {
     static MODE: Cell<u32> = const { Cell::new(GRAD) };
@@ -104,9 +106,9 @@ impl ModeGuard {
         ModeGuard::new(Mode::current().with(bits, on))
     }
 
-    /// The mode of a custom function's forward: recording off.
+    /// The mode of a custom function's forward: recording and forward mode off.
     pub fn forward() -> ModeGuard {
-        ModeGuard::new(Mode::current().with(GRAD, false).with(FORWARD, true))
+        ModeGuard::new(Mode::current().with(GRAD | DUAL, false).with(FORWARD, true))
     }
 
     /// Sets or clears grad mode.

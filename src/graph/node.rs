@@ -38,6 +38,8 @@ impl Flags {
     pub const HOST_OBJECTS: Flags = Flags(1);
     /// The accumulator of a leaf: its rule commits the gradient.
     pub const ACCUMULATOR: Flags = Flags(2);
+    /// The node carries tangents of forward mode.
+    pub const DUAL: Flags = Flags(4);
 
     /// Whether all flags of `other` are set.
     #[inline]
@@ -115,6 +117,14 @@ impl<V: Value> Node<V> {
     /// The operation's name.
     pub fn name(&self) -> Cow<'static, str> {
         Cow::Owned(self.rule.name().into_owned())
+    }
+
+    /// The operation's name, without an allocation for a static rule.
+    pub(super) fn static_name(&self) -> Cow<'static, str> {
+        match &self.rule {
+            RuleRef::Static(rule) => rule.name(),
+            RuleRef::Boxed(_) => self.name(),
+        }
     }
 
     /// The edges to the inputs' nodes; `None` where no gradient is needed.

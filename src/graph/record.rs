@@ -10,7 +10,7 @@ use std::convert::Infallible;
 
 use super::arena::{self, NodeRef};
 use super::call_site;
-use super::mode::{self, Mode, PACKING};
+use super::mode::{DUAL, GRAD, Mode, PACKING};
 use super::node::{Flags, Node};
 use super::rule::RuleRef;
 use super::saved_value_hooks;
@@ -18,10 +18,10 @@ use super::value::Value;
 use super::{Edges, SavedValues};
 use crate::error::Result;
 
-/// Whether this thread records.
+/// Whether operations of this thread make nodes: recording is on, or a level of forward mode is live.
 #[inline]
 pub fn recording() -> bool {
-    mode::grad_enabled()
+    Mode::current().0 & (GRAD | DUAL) != 0
 }
 
 /// The least sequence number of nodes that this thread will record from now on.

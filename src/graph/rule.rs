@@ -22,6 +22,13 @@ pub trait Rule<V: Value>: Send + Sync {
     /// Gives a gradient to every input that the context wants.
     fn backward(&self, cx: &mut Context<'_, V>) -> Result<()>;
 
+    /// Gives the tangents of the outputs: the JVP at the saved values. The context has the tangents of inputs in place of the
+    /// gradients of outputs, and takes tangents of outputs in place of gradients of inputs. False, before anything is given, if
+    /// the rule has no JVP of its own; then `backward` is transposed, which must be linear in the gradients.
+    fn jvp(&self, _cx: &mut Context<'_, V>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether `backward` supports the gradients of a batched pass, see [`Context::batch`]; if not, it is called for each row
     /// of the batch.
     fn supports_batch(&self) -> bool {

@@ -19,7 +19,31 @@ pub struct Context<'a, V: Value> {
     input_grads: &'a mut dyn InputGrads<V>,
     create_graph: bool,
     batch: Option<usize>,
+    saved_edges: SavedEdges<'a, V>,
 }
+
+/// Which edges saved values are restored with.
+pub(super) enum SavedEdges<'a, V: Value> {
+    /// Their own, if the pass records.
+    Own,
+    /// Those below a level of forward mode; `outputs` are the edges of the node's outputs.
+    Below {
+        /// The serial number of the level.
+        level: u64,
+        /// The edges of the node's outputs below the level.
+        outputs: &'a [Option<Edge<V>>],
+    },
+    /// None.
+    Absent,
+}
+
+impl<V: Value> Clone for SavedEdges<'_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V: Value> Copy for SavedEdges<'_, V> {}
 
 impl<'a, V: Value> Context<'a, V> {
     #[inline]
@@ -31,13 +55,19 @@ impl<'a, V: Value> Context<'a, V> {
         input_grads: &'a mut dyn InputGrads<V>,
         create_graph: bool,
     ) -> Context<'a, V> {
-        Context { node, grads, saved, targets, input_grads, create_graph, batch: None }
+        let saved_edges = SavedEdges::Own;
+        Context { node, grads, saved, targets, input_grads, create_graph, batch: None, saved_edges }
     }
 
     /// For gradients with a batch of this many rows.
     #[inline]
     pub(super) fn with_batch(self, batch: Option<usize>) -> Context<'a, V> {
         Context { batch, ..self }
+    }
+
+    /// With other edges of saved values.
+    pub(super) fn with_saved_edges(self, saved_edges: SavedEdges<'a, V>) -> Context<'a, V> {
+        Context { saved_edges, ..self }
     }
 
     /// The leading axes of gradients beyond those of their values: one in a batched pass, otherwise none. Only rules that
@@ -117,7 +147,7 @@ impl<'a, V: Value> Context<'a, V> {
     #[inline]
     pub fn saved(&self, i: usize) -> Result<V> {
         match self.saved.get(i) {
-            Some(entry) => entry.unpack(self.node, self.create_graph),
+            Some(entry) => self.restore(entry, self.create_graph),
             None => Err(self.internal(format!("there is no saved entry {i}"))),
         }
     }
@@ -126,8 +156,19 @@ impl<'a, V: Value> Context<'a, V> {
     #[inline]
     pub fn saved_with_edge(&self, i: usize) -> Result<V> {
         match self.saved.get(i) {
-            Some(entry) => entry.unpack(self.node, true),
+            Some(entry) => self.restore(entry, true),
             None => Err(self.internal(format!("there is no saved entry {i}"))),
+        }
+    }
+
+    #[inline]
+    fn restore(&self, entry: &Saved<V>, record: bool) -> Result<V> {
+        match self.saved_edges {
+            SavedEdges::Own => entry.unpack(self.node, record),
+            SavedEdges::Below { level, outputs } if record => {
+                entry.unpack_below(self.node, level, outputs)
+            }
+            _ => entry.unpack(self.node, false),
         }
     }
 

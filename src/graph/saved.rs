@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::arena::{Edge, NodeBorrow, NodeRef};
 use super::call_site;
+use super::forward_ad;
 use super::saved_value_hooks::PackedValue;
 use super::value::Value;
 use crate::error::{CalledAt, Error, Result};
@@ -164,10 +165,40 @@ impl<V: Value> Saved<V> {
         }
     }
 
+    /// Restores the value with its edge below a level of forward mode; `outputs` are the edges of the node's outputs there.
+    pub(super) fn unpack_below(
+        &self,
+        node: NodeBorrow<'_, V>,
+        level: u64,
+        outputs: &[Option<Edge<V>>],
+    ) -> Result<V> {
+        let edge = match self.output_index() {
+            Some(k) => outputs.get(k as usize).cloned().flatten(),
+            None => forward_ad::edge_below(self.edge(Some(node)), level),
+        };
+        self.rebuild(edge, &node.get().rule().name())
+    }
+
+    /// Which output of the node the value is, if it is one.
+    fn output_index(&self) -> Option<u32> {
+        match self.origin()? {
+            SavedOrigin::Output(k) => Some(k),
+            _ => None,
+        }
+    }
+
     /// Restores the value, with its edge if the pass records.
     #[inline]
     pub(super) fn unpack(&self, node: NodeBorrow<'_, V>, record: bool) -> Result<V> {
-        let edge = if record { self.edge(Some(node)) } else { None };
+        let edge = match self {
+            _ if !record => None,
+            // The values that the outputs have are those with the tangents, if any.
+            Saved::Output { index, .. } => {
+                let top = forward_ad::dual_over(node.get()).unwrap_or_else(|| node.to_ref());
+                forward_ad::without_ended(Some(Edge::new(top, *index)))
+            }
+            _ => forward_ad::without_ended(self.edge(Some(node))),
+        };
         let restored = self.rebuild(edge, &node.get().rule().name());
         restored.map_err(|error| with_save_site(node, error))
     }

@@ -48,6 +48,16 @@ pub trait Value: Clone + Send + Sync + Sized + 'static {
         None
     }
 
+    /// A new leaf of zeros of the same shape and dtype, for the transpose of a VJP; `None` if the dtype has no derivatives.
+    fn zero_leaf(&self) -> Result<Option<Self>> {
+        Ok(None)
+    }
+
+    /// The kind and the shape of the value for messages, e.g. `tensor of shape (3,)`.
+    fn describe(&self) -> String {
+        "value".to_owned()
+    }
+
     /// Whether an element is NaN; called in anomaly mode only.
     fn holds_nan(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::array::{Layout, ShapeVec, observer};
 use crate::dtype::{DType, Half};
-use crate::error::Result;
+use crate::error::{Dims, Result};
 use crate::graph::{self, Arena, FusedNodes, Pack, Value};
 use crate::kernels::elementwise::{LoopOperand, apply};
 use crate::ops::core::broadcast::reshape_dims;
@@ -55,6 +55,17 @@ impl Value for Tensor {
 
     fn packer() -> Option<Arc<dyn Pack<Tensor>>> {
         saved_tensor_hooks::packer()
+    }
+
+    fn zero_leaf(&self) -> Result<Option<Tensor>> {
+        if !self.dtype().is_inexact() {
+            return Ok(None);
+        }
+        Ok(Some(Tensor::zeros(self.shape(), self.dtype())?.with_grad()))
+    }
+
+    fn describe(&self) -> String {
+        format!("tensor of shape {}", Dims::from(self.shape()))
     }
 
     fn holds_nan(&self) -> bool {

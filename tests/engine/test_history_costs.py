@@ -141,7 +141,7 @@ PROGRAMS: dict[str, Program] = {
     "fg.jacobian": lambda x: fg.jacobian(lambda t: t * t)(x),
     "fg.hessian": lambda x: fg.hessian(cube)(x),
     "fg.vjp": lambda x: fg.vjp(cube, x)[1](fg.tensor(1.0)),
-    "fg.jvp": lambda x: fg.jvp(lambda t: t * x, (fg.ones(3),), (fg.ones(3),)),
+    "fg.make_jvp": lambda x: fg.make_jvp(lambda t: t * x)(fg.ones(3))(fg.ones(3)),
     "fg.hvp": lambda x: fg.hvp(cube)(x, fg.ones(3)),
 }
 

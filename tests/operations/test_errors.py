@@ -33,6 +33,17 @@ def freed() -> None:
     y.backward()
 
 
+def kept_tangent() -> None:
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(np.sin(x))
+        return kept[0] * x
+
+    for _ in range(2):
+        fg.jvp(f, (np.ones(2),), (np.ones(2),))
+
+
 def made_in_inference_mode() -> fg.Tensor:
     with fg.inference_mode():
         return ones(2) * 1
@@ -242,6 +253,12 @@ TABLE: list[Row] = [
     ("Inference", lambda: made_in_inference_mode().requires_grad_(),
      "requires_grad: a tensor made in inference mode was to require grad; clone() it outside"
      " inference mode"),
+    ("KeptTangent", kept_tangent,
+     "multiply: used a tensor of shape (2,) that sin made in an earlier call of a transform, which"
+     " has ended, so that the derivative through it would be missing; compute it in this call, or"
+     " keep x.detach() or an array where a constant is meant; begin a workspace that is used again"
+     " with b[:] = 0 (fg.record_call_sites() tells the line that made it); see"
+     " docs/when_it_goes_wrong.md"),
     ("NotDifferentiable", lambda: Rootless.apply(leaf(2)),
      "Rootless: the class has no backward and an argument requires grad; define a static"
      " backward(ctx,"

@@ -127,9 +127,15 @@ def test_what_is_no_number_is_refused_with_the_reason() -> None:
             fg.tensor(np.zeros(2, dtype=dtype))
 
 
-def test_there_is_no_forward_mode() -> None:
-    assert not hasattr(fg.autograd, "forward_ad")
+def test_there_is_no_vmap() -> None:
     assert not hasattr(fg, "vmap")
+
+
+def test_levels_of_forward_mode_nest() -> None:
+    forward_ad = fg.autograd.forward_ad
+    with forward_ad.dual_level(), forward_ad.dual_level():
+        x = forward_ad.make_dual(fg.tensor(2.0), fg.tensor(1.0))
+        assert forward_ad.unpack_dual(x * x).tangent.item() == 4.0
 
 
 def test_scalars_are_0d_tensors() -> None:

@@ -68,11 +68,9 @@ MISSING = (
     MissingNames("nn.functional", "native_channel_shuffle", "nn.functional.channel_shuffle"),
     MissingNames("nn.functional", "grouped_mm", "fg.matmul of a batch"),
     MissingNames("autograd", "Variable variable", "fg.tensor(values, requires_grad=True)"),
-    MissingNames("autograd", "forward_ad", "fg.jvp"),
     MissingNames("autograd", "profiler", "Python's cProfile"),
     MissingNames("autograd", "anomaly_mode", "fg.detect_anomaly"),
     MissingNames("func", "vmap", _BATCH),
-    MissingNames("func", "jacfwd linearize", "fg.jacobian, or fg.jvp"),
     MissingNames("func", "functionalize", "nothing: changes in place are recorded"),
     MissingNames(
         "func", "stack_module_state", "fg.stack of the parameters, and products of batches"
@@ -155,7 +153,6 @@ MISSING = (
     MissingNames("", "get_default_device", _CPU),
     MissingNames("", "set_default_tensor_type", "fg.set_default_dtype"),
     MissingNames("", "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell", "the layers of fg.nn"),
-    MissingNames("", "jacfwd jacrev", "fg.jacobian"),
     MissingNames("", "pdist", "ferrograd.scipy.spatial"),
     MissingNames("", "hann_window hamming_window bartlett_window", "ferrograd.scipy.signal"),
     MissingNames("", "blackman_window kaiser_window", "ferrograd.scipy.signal"),
@@ -197,7 +194,6 @@ MISSING = (
     MissingNames(
         "", "custom_vjp custom_jvp custom_gradient", "fg.Function, or fg.primitive", library="JAX"
     ),
-    MissingNames("", "linearize", "fg.make_jvp", library="JAX"),
     MissingNames("", "remat", "fg.checkpoint", library="JAX"),
     MissingNames(
         "", "debug", "print, or fg.pure_callback inside of a compiled function", library="JAX"

@@ -165,6 +165,7 @@ PACKAGE = (
     NameGroup("extend", "primitive", hips="extend.*"),
     NameGroup("fft._stft", "istft stft", torch=SAME, subject=_FOURIER),
     NameGroup("transforms", "hessian jvp vjp", torch="func.*", hips=SAME),
+    NameGroup("transforms", "jacfwd jacrev linearize", torch="func.*"),
     NameGroup("transforms", "grad", torch="func.*", hips=SAME),
     NameGroup(
         "transforms",

@@ -28,10 +28,16 @@ from ferrograd._tensor.modes import (
 if _typing.TYPE_CHECKING:
     from ferrograd._checking import gradcheck as gradcheck, gradgradcheck as gradgradcheck
     from ferrograd._tensor.checkpoint import run as checkpoint
-    from ferrograd.autograd import function as function, functional as functional, graph as graph
+    from ferrograd.autograd import (
+        forward_ad as forward_ad,
+        function as function,
+        functional as functional,
+        graph as graph,
+    )
 
 #: Names that are loaded at their first use.
-_LAZY_NAMES = ("gradcheck", "gradgradcheck", "checkpoint", "function", "functional", "graph")
+_LAZY_MODULES = ("forward_ad", "function", "functional", "graph")
+_LAZY_NAMES = ("gradcheck", "gradgradcheck", "checkpoint", *_LAZY_MODULES)
 
 if not _typing.TYPE_CHECKING:
 
@@ -39,7 +45,7 @@ if not _typing.TYPE_CHECKING:
         """Loads modules that most programs never use."""
         if name in ("gradcheck", "gradgradcheck"):
             return getattr(_import_module("ferrograd._checking"), name)
-        if name in ("function", "functional", "graph"):
+        if name in _LAZY_MODULES:
             return _import_module(f"ferrograd.autograd.{name}")
         if name == "checkpoint":
             return _import_module("ferrograd._tensor.checkpoint").run

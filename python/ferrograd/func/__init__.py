@@ -10,12 +10,24 @@ from ferrograd.func._functional_call import (
 from ferrograd.transforms import (
     grad as grad,
     hessian as hessian,
-    jacobian as jacrev,
+    jacfwd as jacfwd,
+    jacrev as jacrev,
     jvp as jvp,
+    linearize as linearize,
     vjp as vjp,
 )
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacrev", "jvp", "vjp"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "vjp",
+]
 
 if not _typing.TYPE_CHECKING:
     __getattr__ = _missing_name_errors.make_module_getattr("func")

@@ -14,12 +14,17 @@ from ferrograd.transforms._by_name import (
 from ferrograd.transforms._check_grads import CheckError as CheckError, check_grads as check_grads
 from ferrograd.transforms._forward import (
     hvp as hvp,
-    jvp as jvp,
+    linearize as linearize,
     make_ggnvp as make_ggnvp,
     make_hvp as make_hvp,
     make_jvp as make_jvp,
 )
-from ferrograd.transforms._matrix import hessian as hessian, jacobian as jacobian
+from ferrograd.transforms._jvp import jacfwd as jacfwd, jvp as jvp
+from ferrograd.transforms._matrix import (
+    hessian as hessian,
+    jacobian as jacobian,
+    jacrev as jacrev,
+)
 from ferrograd.transforms._reverse import (
     elementwise_grad as elementwise_grad,
     grad as grad,

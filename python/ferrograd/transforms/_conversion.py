@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _leaf, _TracedCall, tensor
+from ferrograd._core import Tensor, _copy_dual, _leaf, _TracedCall, tensor
 from ferrograd.errors import ArgumentTypeError, DTypeError
 
 #: Kinds of arguments; the lowest decides on the kind of results.
@@ -39,7 +39,8 @@ def make_input(op: str, where: str, value: Any, recording: bool) -> tuple[Tensor
         if value.dtype.kind not in "fc":
             raise make_refusal_error(op, where, value)
         if value.requires_grad and recording:
-            return value.clone(), TENSOR
+            copy = _copy_dual(value)
+            return value.clone() if copy is None else copy, TENSOR
         return _leaf(value), TENSOR
     if kind is float:
         return _leaf(value, np.float64), FLOAT

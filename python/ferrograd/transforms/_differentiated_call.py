@@ -44,8 +44,10 @@ from ferrograd.transforms._conversion import (
 )
 from ferrograd.transforms._escaped_tensors import make_leak_error
 
-#: Bits of the core's mode word: recording, inference, a transform is running.
-GRAD, INFERENCE, TRANSFORM = _TracedCall.GRAD, _TracedCall.INFERENCE, _TracedCall.TRANSFORM
+#: Bits of the core's mode word: recording, inference, a transform is running, and one of forward
+#: mode among them.
+GRAD, INFERENCE = _TracedCall.GRAD, _TracedCall.INFERENCE
+TRANSFORM, DUAL = _TracedCall.TRANSFORM, _TracedCall.DUAL
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,12 +96,16 @@ class Trace:
             )
         self.result, self.aux = self.result
 
-    def is_attached(self, outputs: Sequence[Any]) -> bool:
-        """Whether derivatives of these outputs must be recorded for an outer transform."""
+    def check_escaped(self, outputs: Sequence[Any]) -> None:
+        """Refuses outputs that depend on a tensor kept from a transform that has ended."""
         found = _of_ended_transform(outputs)
         if found is not None:
             raise make_leak_error(self.spec.op, self.spec.function, outputs, found)
-        if not self.before & GRAD:
+
+    def is_attached(self, outputs: Sequence[Any]) -> bool:
+        """Whether derivatives of these outputs must be recorded for an outer transform."""
+        self.check_escaped(outputs)
+        if not self.before & (GRAD | DUAL):
             return False
         if any(not x.is_leaf for x in self.tensors):
             return self.note_recorded(True)
@@ -139,7 +145,7 @@ class Trace:
         return recorded
 
     def _is_nested(self) -> bool:
-        return bool(self.before & GRAD and self.before & TRANSFORM)
+        return bool(self.before & (GRAD | DUAL) and self.before & TRANSFORM)
 
     def build_tree(self, values: list[Any]) -> Any:
         """One value for each differentiated leaf, in the structure of the arguments."""
@@ -213,48 +219,68 @@ def get_mode() -> int:
     return before
 
 
+class Arguments:
+    """The arguments of a call, with tensors for the differentiated leaves."""
+
+    __slots__ = ("_args", "_kwargs", "_places", "kinds", "tensors", "trees")
+
+    def __init__(
+        self, spec: TransformSpec, args: Sequence[Any], kwargs: dict[str, Any], before: int
+    ) -> None:
+        self._args, self._kwargs = list(args), dict(kwargs)
+        self._places: list[int | str] = []
+        self.trees: list[Tree] = []
+        self.tensors: list[Tensor] = []
+        self.kinds: list[int] = []
+        for place, value in spec.find(self._args, self._kwargs):
+            self._places.append(place)
+            self.trees.append(make_inputs(spec, place, value, before, self.tensors, self.kinds))
+
+    def call(self, spec: TransformSpec, mode: int, tensors: list[Tensor]) -> Any:
+        """What the function returns for other tensors in place of the differentiated leaves."""
+        args, kwargs, first = self._args, self._kwargs, 0
+        for place, tree in zip(self._places, self.trees, strict=True):
+            end = first + tree.num_leaves
+            new = tensors[first] if tree.is_leaf else tree.unflatten(tensors[first:end])
+            first = end
+            if isinstance(place, int):
+                args[place] = new
+            else:
+                kwargs[place] = new
+        handed = _push_arguments(tensors)
+        try:
+            return call_function(mode, spec, args, kwargs)
+        finally:
+            _pop_arguments(handed)
+
+
 @leaves_inference_mode
 def trace(spec: TransformSpec, args: Sequence[Any], kwargs: dict[str, Any]) -> Trace:
     """Calls the function with tensors as the differentiated arguments."""
     before = get_mode()
-    recording = bool(before & GRAD)
-    args, kwargs = list(args), dict(kwargs)
-    trees: list[Tree] = []
-    tensors: list[Tensor] = []
-    kinds: list[int] = []
-    for place, value in spec.find(args, kwargs):
-        first = len(tensors)
-        tree = _make_inputs(spec, place, value, recording, tensors, kinds)
-        trees.append(tree)
-        new = tensors[first] if tree.is_leaf else tree.unflatten(tensors[first:])
-        if isinstance(place, int):
-            args[place] = new
-        else:
-            kwargs[place] = new
-    handed = _push_arguments(tensors)
-    try:
-        result = call_function(before, spec, args, kwargs)
-    finally:
-        _pop_arguments(handed)
-    found = Trace(spec, before, trees, tensors, kinds, result)
+    given = Arguments(spec, args, kwargs, before)
+    result = given.call(spec, before, given.tensors)
+    found = Trace(spec, before, given.trees, given.tensors, given.kinds, result)
     check_arguments_unchanged(found)
     return found
 
 
-def _make_inputs(
+def make_inputs(
     spec: TransformSpec,
     place: int | str,
     value: Any,
-    recording: bool,
+    before: int,
     tensors: list[Tensor],
     kinds: list[int],
 ) -> Tree:
+    """Appends the tensors that stand for an argument, and their kinds; returns their tree."""
     if value is None:
         raise ArgumentTypeError(
             f"{spec.op}: {spec.label(place)} is None; pass floats, or change argnums"
         )
     leaves, tree = flatten(value)
     for path, leaf in zip(tree.paths(), leaves, strict=True):
+        recording = bool(before & (GRAD | DUAL))
         entered, kind = make_input(spec.op, spec.label(place) + path, leaf, recording)
         tensors.append(entered)
         kinds.append(kind)

@@ -1,6 +1,6 @@
-"""Derivatives along a direction: `jvp`, `make_jvp`, `hvp`, `make_hvp`, `make_ggnvp`.
+"""Linear maps for several vectors: `linearize`, `make_jvp`, `hvp`, `make_hvp`, `make_ggnvp`.
 
-Invariant: the cost is a small multiple of the function's.
+The function is recorded once; each product is a VJP of its VJP.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ferrograd._core import Tensor, _end_transform, tensor
+from ferrograd._core import Tensor, tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import (
     Argnums,
@@ -24,11 +24,9 @@ from ferrograd.transforms._differentiated_call import (
     Trace,
     flatten_outputs,
     leaves_inference_mode,
-    make_quick_trace,
     pull,
     trace,
     trace_call,
-    trace_quickly,
 )
 from ferrograd.transforms._reverse import (
     check_scalar_result,
@@ -78,7 +76,7 @@ class Pushforward:
             changes[k] = change
         kind = self.found.kind
         return self.tree.unflatten(
-            _make_zero_tangent(kind, out) if change is None else convert_value(kind, change, create)
+            make_zero_change(kind, out) if change is None else convert_value(kind, change, create)
             for out, change in zip(self.outputs, changes, strict=True)
         )
 
@@ -95,55 +93,43 @@ class Pushforward:
         return self.value, self.push(vectors)
 
 
-def _make_zero_tangent(kind: int, out: Any) -> Any:
+def make_zero_change(kind: int, out: Any) -> Any:
     """The change of a result that does not depend on the arguments."""
     dtype = out.dtype if isinstance(out, Tensor) else np.float64
     return convert_value(kind, tensor(np.zeros(np.shape(out), dtype)), False)
 
 
-def jvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
-) -> tuple[Any, ...]:
-    """`(f(*primals), change)`: the derivative of `f` in the direction of the tangents.
+def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """Returns `(f(*primals), push)`: `push(*tangents)` is the change of the result.
 
-    Primals and tangents are tuples or lists with one entry for each argument. With `has_aux`, `f`
-    returns `(value, aux)` and the result is `(value, change, aux)`.
+    The function is called and recorded once, and `push` may be called any number of times: for one
+    direction `jvp` costs less. With `has_aux`, `f` returns `(value, aux)` and the result is
+    `(value, push, aux)`.
 
+    >>> import numpy as np
     >>> import ferrograd as fg
-    >>> fg.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
-    (6.0, 3.0)
+    >>> y, push = fg.linearize(np.sin, 0.0)
+    >>> y, push(2.0), push(3.0)
+    (0.0, 2.0, 3.0)
     """
-    for name, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, tuple | list):
-            raise ArgumentError(
-                f"jvp: {name} is a {type(given).__name__}; give a tuple with one entry for each"
-                " argument"
-            )
-    if not primals or len(primals) != len(tangents):
-        raise ArgumentError(
-            f"jvp: {len(primals)} primals and {len(tangents)} tangents; give one tangent for each"
-            " primal"
-        )
-    found = None
-    if len(primals) == 1 and not has_aux and callable(f):
-        hit = trace_quickly("jvp", f, 0, tuple(primals), {})
-        if hit is not None:
-            short = hit.push(tangents[0])
-            if short is not None:
-                leaves = [hit.leaf]
-                del hit
-                _end_transform(leaves)
-                return short
-            found = make_quick_trace(TransformSpec("jvp", f, (0,), None), hit)
-    if found is None:
-        found = trace(TransformSpec("jvp", f, tuple(range(len(primals))), None), primals, {})
+    if not primals:
+        raise ArgumentError("linearize: there is no primal; pass the arguments of the function")
+    found = trace(TransformSpec("linearize", f, tuple(range(len(primals))), None), primals, {})
     if has_aux:
         found.split_aux()
     pushforward = Pushforward(found)
-    value, change = pushforward(tuple(tangents))
+
+    def push(*tangents: Any) -> Any:
+        if len(tangents) != len(primals):
+            raise ArgumentError(
+                f"linearize: {len(primals)} primals and {len(tangents)} tangents; give one tangent"
+                " for each primal"
+            )
+        return pushforward(tangents)[1]
+
     if has_aux:
-        return value, change, found.convert_aux(pushforward.is_attached)
-    return value, change
+        return pushforward.value, push, found.convert_aux(pushforward.is_attached)
+    return pushforward.value, push
 
 
 def make_jvp(

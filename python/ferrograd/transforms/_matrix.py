@@ -67,6 +67,29 @@ def jacobian(
     )
 
 
+def jacrev(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    argnum: Argnums | None = None,
+    holomorphic: bool = False,
+) -> Callable[P, Any]:
+    """Returns a function that computes all derivatives of all results by reverse mode.
+
+    The result is that of `jacobian`, which chooses between rows and columns by their number; this
+    one always computes rows, so that it suits functions with fewer results than arguments.
+
+    >>> import numpy as np
+    >>> import ferrograd as fg
+    >>> fg.jacrev(lambda x: x[:1] * x[1:])(np.array([2.0, 3.0]))
+    array([[3., 2.]])
+    """
+    return _make_matrix_transform(
+        TransformSpec("jacrev", f, argnums, argnum, holomorphic), has_aux, _compute_by_rows
+    )
+
+
 def hessian(
     f: Callable[P, Any],
     argnums: Argnums = 0,
@@ -138,15 +161,23 @@ def _compute_second_derivatives(found: Trace, out: Any, attached: bool) -> list[
     return rows
 
 
-def _compute_output_blocks(found: Trace, out: Any, attached: bool) -> Sequence[Tensor | None]:
+def _compute_by_rows(found: Trace, out: Any, attached: bool) -> list[Any]:
+    return _convert_blocks(found, out, _compute_output_blocks(found, out, attached, True))
+
+
+def _compute_output_blocks(
+    found: Trace, out: Any, attached: bool, by_rows: bool = False
+) -> Sequence[Tensor | None]:
     return found.compute_derivatives(
-        (out,), attached, lambda create: compute_jacobian_blocks(out, found.tensors, create)
+        (out,),
+        attached,
+        lambda create: compute_jacobian_blocks(out, found.tensors, create, by_rows),
     )
 
 
 @leaves_inference_mode
 def compute_jacobian_blocks(
-    out: Any, inputs: Sequence[Tensor], attached: bool
+    out: Any, inputs: Sequence[Tensor], attached: bool, by_rows: bool = False
 ) -> Sequence[Tensor | None]:
     """The derivatives of one result by each input, None for inputs on which it does not depend.
 
@@ -155,12 +186,14 @@ def compute_jacobian_blocks(
     if not isinstance(out, Tensor) or not out.requires_grad:
         return [None] * len(inputs)
     if out.dtype.kind != "c" or all(x.dtype.kind == "c" for x in inputs):
-        if _is_tall(out, inputs):
+        if not by_rows and _is_tall(out, inputs):
             return _compute_columns(out, inputs, attached)
         made = _compute_rows(out, inputs, attached)
         return [block if block is None else conjugate(block) for block in made]
     # A complex function of real numbers: the derivatives of both parts.
-    real, imag = (compute_jacobian_blocks(part, inputs, attached) for part in (out.real, out.imag))
+    real, imag = (
+        compute_jacobian_blocks(part, inputs, attached, by_rows) for part in (out.real, out.imag)
+    )
     return [
         a if b is None else b * 1j if a is None else a + b * 1j
         for a, b in zip(real, imag, strict=True)
@@ -235,12 +268,12 @@ def _differentiate_by_weights(
 
 def _convert_blocks(found: Trace, out: Any, made: Sequence[Tensor | None]) -> list[Any]:
     return [
-        _convert_block(kind, out, x, block)
+        convert_block(kind, out, x, block)
         for kind, x, block in zip(found.kinds, found.tensors, made, strict=True)
     ]
 
 
-def _convert_block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
+def convert_block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
     """A block in the kind of its argument; a number if neither result nor argument has axes."""
     if block is not None and (kind == TENSOR or block.requires_grad):
         return block
@@ -255,4 +288,4 @@ def _convert_block(kind: int, out: Any, x: Tensor, block: Tensor | None) -> Any:
     return array
 
 
-__all__ = ["compute_jacobian_blocks", "hessian", "jacobian"]
+__all__ = ["compute_jacobian_blocks", "convert_block", "hessian", "jacobian", "jacrev"]

@@ -15,7 +15,7 @@ use crate::bindings::call::thread_state::check_stack;
 use crate::bindings::errors::to_py_result;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, item_to_python, new_leaf, wrap};
-use crate::graph::{GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
+use crate::graph::{DUAL, GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
 use crate::ops::autograd::backward::{Endpoint, GradOptions, grad_at};
 use crate::ops::elementwise::arithmetic::conjugate;
 use crate::tensor::Tensor;
@@ -54,13 +54,15 @@ impl TracedCall {
     #[classattr]
     const FLOAT: u8 = ArgumentKind::Float as u8;
 
-    /// Bits of the mode word: recording, inference mode, inside a transform.
+    /// Bits of the mode word: recording, inference mode, inside a transform, a level of forward mode.
     #[classattr]
     const GRAD: u32 = GRAD;
     #[classattr]
     const INFERENCE: u32 = INFERENCE;
     #[classattr]
     const TRANSFORM: u32 = TRANSFORM;
+    #[classattr]
+    const DUAL: u32 = DUAL;
 
     #[getter]
     fn before(&self) -> u32 {
@@ -157,7 +159,7 @@ pub(crate) fn _traced_call<'py>(
     check_stack("grad")?;
     let before = Mode::current();
     let place = usize::try_from(position).ok().filter(|place| *place < args.len());
-    let Some(place) = place.filter(|_| before.0 & (TRANSFORM | INFERENCE) == 0) else {
+    let Some(place) = place.filter(|_| before.0 & (TRANSFORM | INFERENCE | DUAL) == 0) else {
         return Ok(None);
     };
     let Some((x, kind)) = recorded_argument(&args.get_item(place)?, before)? else {

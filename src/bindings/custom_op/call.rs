@@ -26,12 +26,13 @@ use crate::bindings::errors::{to_py_result, to_python};
 use crate::bindings::object::python_rule_count::PythonRuleCount;
 use crate::bindings::object::wrap;
 use crate::compile::host_call::HostSpan;
+use crate::dtype::DType;
 use crate::error::Error;
-use crate::graph::{Flags, ModeGuard, SavedValues};
+use crate::graph::{DUAL, Flags, Mode, ModeGuard, SavedValues, forward_ad};
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::custom_op::{FunctionCall, SavedKind, SavedRole};
 use crate::ops::inplace::methods;
-use crate::tensor::Tensor;
+use crate::tensor::{Node, Tensor};
 
 pub(super) struct CustomCall<'a, 'py> {
     pub(super) info: &'a ClassInfo,
@@ -243,14 +244,13 @@ impl<'py> CustomCall<'_, 'py> {
         let (custom_function_rules, info) = (self.custom_function_rules, self.info);
         let is_single = matches!(tree, SlotTree::Leaf(Slot::Tensor(_)));
         let tree = (!is_single).then(|| Arc::new(tree));
-        let operands = self.arguments.tensors.iter().filter_map(as_tensor);
         let rule = PythonRule {
             name: self.info.name.clone(),
             callee: self.callee,
             context: context.clone().unbind(),
             slots: self.arguments.slots,
-            inputs: operands.map(ShapeDType::of).collect(),
-            outputs: tensors.iter().filter_map(as_tensor).map(ShapeDType::of).collect(),
+            inputs: self.arguments.tensors.iter().filter_map(spec_of).collect(),
+            outputs: tensors.iter().filter_map(spec_of).collect(),
             tree: tree.clone(),
             saved_kinds: entries.saved_kinds,
             host_step,
@@ -262,6 +262,7 @@ impl<'py> CustomCall<'_, 'py> {
         let node =
             call.record(Box::new(rule), entries.values, tensors.len(), Flags::HOST_OBJECTS)?;
         context.get().set_node(node.id(), entries.originals);
+        let node = with_tangents(node, &tensors)?;
         let inputs = &self.arguments.tensors;
         let mut objects = OutputObjects::default();
         let mut leaf = |k: usize| {
@@ -327,4 +328,22 @@ impl<'py> CustomCall<'_, 'py> {
             remedy: "define a static backward(ctx, *grads), or call it under no_grad()".into(),
         }))
     }
+}
+
+/// The shape and dtype of a tensor.
+fn spec_of(ob: &Bound<'_, PyAny>) -> Option<ShapeDType> {
+    as_tensor(ob).map(ShapeDType::of)
+}
+
+/// The node for the outputs, with their tangents in forward mode. Outputs that are no tensors have none.
+fn with_tangents(node: Node, outputs: &[Bound<'_, PyAny>]) -> PyResult<Node> {
+    if !Mode::current().has(DUAL) {
+        return Ok(node);
+    }
+    let value = |output: &Bound<'_, PyAny>| match as_tensor(output) {
+        Some(tensor) => Ok(tensor.detach()),
+        None => Tensor::zeros(&[], DType::Bool),
+    };
+    let values: Result<Vec<Tensor>, _> = outputs.iter().map(value).collect();
+    to_py_result(values.and_then(|values| forward_ad::with_tangents(node, &values)))
 }

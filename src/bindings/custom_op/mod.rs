@@ -9,6 +9,7 @@ mod context;
 mod context_saved;
 mod gradients;
 mod outputs;
+mod python_jvp;
 mod python_rule;
 mod tensor_slots;
 mod traced_host_callback;

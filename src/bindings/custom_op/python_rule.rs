@@ -89,7 +89,7 @@ impl PythonRule {
 
     /// Restores the saved tensors with their edges, so that backward can be differentiated with respect to them. Under
     /// `create_graph`, intermediate values without history get an edge that raises.
-    fn restore(&self, py: Python<'_>, cx: &Cx<'_>) -> Result<SavedObjects> {
+    pub(super) fn restore(&self, py: Python<'_>, cx: &Cx<'_>) -> Result<SavedObjects> {
         let mut cut: Option<Edge> = None;
         let mut restored = SavedObjects::new();
         for (i, kind) in self.saved_kinds.iter().enumerate() {
@@ -307,6 +307,10 @@ impl Rule<Tensor> for PythonRule {
         // Whatever forward left behind outside the context, in a closure say, refuses as well.
         let edge = intermediate_edge(self.name.to_string().into(), cx);
         with_cut_edge(edge, || attached(|py| self.run(py, cx)))
+    }
+
+    fn jvp(&self, cx: &mut Cx<'_>) -> Result<bool> {
+        attached(|py| self.run_jvp(py, cx))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {

@@ -11,7 +11,9 @@ use super::higher_order::{Closures, recompute_gradients};
 use crate::array::Storage;
 use crate::compile::program::to_contiguous;
 use crate::error::{Error, Result};
-use crate::graph::{self, Context, Edges, Flags, HostObjects, Rule, RuleRef, SavedValues};
+use crate::graph::{
+    self, Context, Edges, Flags, HostObjects, Rule, RuleRef, SavedValues, forward_ad,
+};
 use crate::tensor::{Edge, Tensor};
 
 /// A backward program with what its autograd node needs.
@@ -90,6 +92,7 @@ pub(crate) fn record_node<P: BackwardProgram>(
     let edges: Edges<Tensor> = argument_edges.chain(closure_edges).collect();
     let rule = RuleRef::Boxed(Box::new(ProgramRule(program)));
     let node = graph::record(rule, edges, saved, results.len() as u32, cost, Flags::HOST_OBJECTS)?;
+    let node = forward_ad::with_tangents(node, &results)?;
     let attach = |(k, result): (usize, Tensor)| match grad_results.contains(&k) {
         true => result.attach(Edge::new(node.clone(), k as u32)),
         false => result,

@@ -18,7 +18,7 @@ use super::step::{Outcome, PassOptions, Seeds};
 use crate::error::Result;
 use crate::graph::arena::Edge;
 use crate::graph::call_site;
-use crate::graph::mode::{ANOMALY, Mode, ModeGuard, SERIAL};
+use crate::graph::mode::{ANOMALY, DUAL, Mode, ModeGuard, SERIAL};
 use crate::graph::value::Value;
 use crate::threads;
 
@@ -90,8 +90,8 @@ impl<V: Value> Pass<'_, V> {
             .with_batch(batch)
             .with_hooks_since(self.since.hooks);
         let _site = call_site::set_site(call_site::current_call_site());
-        // Anomaly mode is serial, so that the first NaN is found first.
-        let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL) != 0;
+        // Anomaly mode is serial, so that the first NaN is found first; levels of forward mode are the thread's.
+        let serial = options.packs() || Mode::current().0 & (ANOMALY | SERIAL | DUAL) != 0;
         let workers = if serial { 1 } else { self.threads.min(threads::num_threads()) };
         let run = PassRun { host: self.host, options, workers, rows };
         let is_whole = targets.is_none() && self.since.nodes == 0 && self.since.hooks == 0;

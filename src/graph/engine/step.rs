@@ -15,7 +15,7 @@ use crate::graph::arena::{NodeBorrow, last_seq, set_last_seq};
 use crate::graph::attachments::Attachments;
 use crate::graph::call_site;
 use crate::graph::hook::RetainGradHook;
-use crate::graph::mode::{CHECK_NAN, GRAD, INFERENCE, Mode, PACKING, TRACING};
+use crate::graph::mode::{CHECK_NAN, DUAL, GRAD, INFERENCE, Mode, PACKING, TRACING};
 use crate::graph::node::{Flags, Node};
 use crate::graph::rule_context::{Context, NO_TARGET};
 use crate::graph::value::Value;
@@ -51,7 +51,8 @@ impl PassOptions {
         let mode = mode.with(PACKING, packs);
         PassOptions {
             retain,
-            create_graph,
+            // With tangents, rules compute by operations that push them; these record if grad mode is on.
+            create_graph: create_graph || now.has(DUAL),
             capture,
             batch: None,
             hooks_since: 0,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{Host, ModeGuard, NestedStart, Pass, Targets};
+use crate::graph::{DUAL, Host, Mode, ModeGuard, NestedStart, Pass, Targets};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, Tensor};
@@ -264,9 +264,10 @@ pub(crate) fn grad_of(
     let mut found = pass.run()?;
     // Gradients returned to the caller share no memory with each other or with anything else.
     let _mode = options.create_graph.then(|| ModeGuard::grad(true));
+    let keeps_history = options.create_graph || Mode::current().has(DUAL);
     for slot in &mut found {
         if let Some(gradient) = slot.take() {
-            *slot = Some(gradient.separate(options.create_graph)?);
+            *slot = Some(gradient.separate(keeps_history)?);
         }
     }
     Ok(found)

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Dims, Error, Result};
 use crate::graph::{
-    GRAD, HostObjects, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value,
+    DUAL, GRAD, HostObjects, Mode, ModeGuard, PACKING, Pack, PackedValue, Saved, TRACING, Value,
     recording,
 };
 use crate::ops::core::shape_dtype::ShapeDType;
@@ -240,7 +240,8 @@ pub fn checkpoint_with<R, E: From<Box<Error>>>(
     early_stop: bool,
     body: impl FnOnce() -> std::result::Result<R, E>,
 ) -> std::result::Result<R, E> {
-    if !recording() {
+    // Forward mode keeps no values, and would recompute all of them for each operation.
+    if !recording() || Mode::current().has(DUAL) {
         return body();
     }
     let inputs: Result<_> = inputs.iter().map(|input| Saved::without_node(*input, OP)).collect();

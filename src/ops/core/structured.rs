@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::array::ShapeVec;
 use crate::error::Result;
-use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved};
+use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved, forward_ad};
 use crate::tensor::{Edge, Tensor, ViewOrigin};
 
 /// The context of a backward call on tensors.
@@ -23,6 +23,9 @@ pub(crate) type Backward<P> = fn(&P, Tensor, &mut Cx<'_>) -> Result<()>;
 /// The VJP of an operation with several outputs; some of their gradients may be missing.
 pub(crate) type BackwardOfMany<P> = fn(&P, &mut Cx<'_>) -> Result<()>;
 
+/// The JVP of an operation: the context has tangents of inputs and takes those of outputs.
+pub(crate) type Jvp<P> = fn(&P, &mut Cx<'_>) -> Result<()>;
+
 enum Derivatives<P> {
     One(Backward<P>),
     Many(BackwardOfMany<P>),
@@ -33,11 +36,17 @@ pub(crate) struct Structured<P> {
     name: &'static str,
     params: P,
     backward: Derivatives<P>,
+    jvp: Option<Jvp<P>>,
 }
 
 impl<P> Structured<P> {
     pub(crate) fn new(name: &'static str, params: P, backward: Backward<P>) -> Structured<P> {
-        Structured { name, params, backward: Derivatives::One(backward) }
+        Structured { name, params, backward: Derivatives::One(backward), jvp: None }
+    }
+
+    /// With a JVP of its own.
+    pub(crate) fn with_jvp(self, jvp: Jvp<P>) -> Structured<P> {
+        Structured { jvp: Some(jvp), ..self }
     }
 }
 
@@ -58,6 +67,11 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
                 None => Ok(()),
             },
         }
+    }
+
+    fn jvp(&self, cx: &mut Cx<'_>) -> Result<bool> {
+        let Some(jvp) = self.jvp else { return Ok(false) };
+        jvp(&self.params, cx).map(|()| true)
     }
 
     fn supports_batch(&self) -> bool {
@@ -81,9 +95,9 @@ pub(crate) fn edges_of(inputs: &[&Tensor]) -> Option<Edges> {
     }
     let mut edges = Edges::with_capacity(inputs.len());
     for x in inputs {
-        edges.push(x.grad_edge());
+        edges.push(forward_ad::admitted(x.grad_edge()));
     }
-    Some(edges)
+    edges.iter().any(Option::is_some).then_some(edges)
 }
 
 type Edges = SmallVec<[Option<Edge>; 2]>;
@@ -189,6 +203,7 @@ pub(crate) fn record_output<'a, P: Send + Sync + 'static>(
         }
         std::mem::swap(to, &mut edges);
     })?;
+    let node = forward_ad::with_tangents(node, outs)?;
     out.set_edge(Edge::new(node, 0));
     Ok(out)
 }
@@ -207,13 +222,15 @@ pub(crate) fn record_unary<P: Send + Sync + 'static>(
     backward: Backward<P>,
 ) -> Result<Tensor> {
     let recorded = graph::recording() && out.dtype().is_inexact();
-    let Some(edge) = (if recorded { x.grad_edge() } else { None }) else {
+    let edge = if recorded { forward_ad::admitted(x.grad_edge()) } else { None };
+    let Some(edge) = edge else {
         note_unrecorded(&mut out, &[x]);
         return Ok(out);
     };
     let (cost, params) = record();
     let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
     let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, _| to.push(Some(edge)))?;
+    let node = forward_ad::with_tangents(node, std::slice::from_ref(&out))?;
     out.set_edge(Edge::new(node, 0));
     Ok(out)
 }
@@ -245,9 +262,10 @@ pub(crate) fn record_outputs<'a, P: Send + Sync + 'static>(
     };
     let NodeSpecMany { name, cost, params, saved, backward } = record(&outs);
     let saved = saved.into_iter().map(|save| save.saved(inputs, &outs, &edges)).collect();
-    let rule = Structured { name, params, backward: Derivatives::Many(backward) };
+    let rule = Structured { name, params, backward: Derivatives::Many(backward), jvp: None };
     let rule = RuleRef::Boxed(Box::new(rule));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE)?;
+    let node = forward_ad::with_tangents(node, &outs)?;
     let attach = |(i, out): (usize, Tensor)| {
         if out.dtype().is_inexact() {
             sibling(out).attach(Edge::new(node.clone(), i as u32))

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::array::Layout;
 use crate::error::Result;
-use crate::graph::{self, Edges, Flags, Rule, RuleRef, Saved, SavedValues};
+use crate::graph::{self, Edges, Flags, Rule, RuleRef, Saved, SavedValues, forward_ad};
 use crate::tensor::{Edge, Node, Tensor};
 
 /// The estimated nanoseconds of a user-defined backward.
@@ -69,7 +69,7 @@ impl FunctionCall {
         if !graph::recording() {
             return FunctionCall { edges: SmallVec::new(), recorded: false };
         }
-        let edges: Edges<Tensor> = inputs.map(Tensor::grad_edge).collect();
+        let edges: Edges<Tensor> = inputs.map(|x| forward_ad::admitted(x.grad_edge())).collect();
         let recorded = edges.iter().any(Option::is_some);
         FunctionCall { edges, recorded }
     }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
-use crate::graph::{self, Context, Edges, Flags, Rule, RuleRef};
+use crate::graph::{self, Context, Edges, Flags, Rule, RuleRef, forward_ad};
 use crate::tensor::{Edge, Tensor};
 
 struct DoubleBackwardGuard {
@@ -20,11 +20,21 @@ impl Rule<Tensor> for DoubleBackwardGuard {
     }
 
     fn backward(&self, _cx: &mut Context<'_, Tensor>) -> Result<()> {
-        Err(Box::new(Error::NotDifferentiable {
+        Err(self.error())
+    }
+
+    fn jvp(&self, _cx: &mut Context<'_, Tensor>) -> Result<bool> {
+        Err(self.error())
+    }
+}
+
+impl DoubleBackwardGuard {
+    fn error(&self) -> Box<Error> {
+        Box::new(Error::NotDifferentiable {
             op: self.op.clone(),
             what: self.what.clone(),
             remedy: self.remedy.into(),
-        }))
+        })
     }
 }
 
@@ -37,7 +47,7 @@ pub(crate) fn guard_edge(
 ) -> Edge {
     let rule = RuleRef::Boxed(Box::new(DoubleBackwardGuard { op, what, remedy }));
     let node = graph::record_plain(rule, inputs, 1, 0.0, Flags::NONE);
-    Edge::new(node, 0)
+    Edge::new(forward_ad::with_tangents_or_error(node), 0)
 }
 
 /// The edge for an intermediate result of `op`'s forward, whose history was not recorded.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
-use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues};
+use crate::graph::{Context, Flags, ModeGuard, Rule, Saved, SavedValues, forward_ad};
 use crate::kernels::launch::require_all_gradients;
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::ops::custom_op::call::{output, same_view};
@@ -127,6 +127,7 @@ fn finish<F: Function>(
         outputs: raws.iter().map(ShapeDType::of).collect(),
     };
     let node = call.record(Box::new(rule), saved, raws.len(), Flags::NONE)?;
+    let node = forward_ad::with_tangents(node, &raws)?;
     let attach = |(k, y): (usize, &Tensor)| {
         if varies[k] { output(&node, y, k, inputs.iter().copied()) } else { y.detach() }
     };

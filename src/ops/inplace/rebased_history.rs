@@ -12,18 +12,21 @@ use smallvec::SmallVec;
 use crate::array::Layout;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, Edges, Flags, RuleRef};
+use crate::graph::{self, Edges, Flags, RuleRef, forward_ad};
 use crate::kernels;
 use crate::ops::core::broadcast::{reshape_dims, select_by_mask};
 use crate::ops::core::structured::{
-    Cx, NodeSpec, NodeSpecMany, Structured, VIEW_COST, move_cost, record_output, record_outputs,
-    save_none,
+    Backward, Cx, NodeSpec, NodeSpecMany, Structured, VIEW_COST, move_cost, record_output,
+    record_outputs, save_none,
 };
 use crate::ops::core::view::PartialGradient;
 use crate::ops::inplace::mixed_complex_regions::{
     UnitRegion, span, stack_layout, units_of, unrecorded_units, unrecorded_values, values_of,
 };
 use crate::tensor::{Edge, Region, Tensor, TensorFlags, ViewOrigin, Write, same_positions};
+
+/// The parameters of `as_strided`: the unit of positions, the number of units spanned, the base, and the view.
+type StridedParams = (DType, usize, UnitRegion, UnitRegion);
 
 /// The elements of a tensor and of the writes to it, by position in the part of memory that they span.
 struct MemorySlices {
@@ -184,6 +187,22 @@ fn backward(slices: &Arc<MemorySlices>, g: Tensor, cx: &mut Cx<'_>) -> Result<()
     Ok(())
 }
 
+/// The tangent of the tensor from those of its sources.
+fn jvp(slices: &Arc<MemorySlices>, cx: &mut Cx<'_>) -> Result<()> {
+    let slices = slices_of_pass(slices, cx)?;
+    let sources: SourceMask = (0..=slices.writes.len()).map(|i| cx.grad(i).is_some()).collect();
+    let parts: Vec<Tensor> = (0..sources.len()).filter_map(|i| cx.take_grad(i)).collect();
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let tangent = if cx.create_graph() {
+        merge_recorded(&slices, &parts, sources)?
+    } else {
+        slices.merge(&parts.iter().collect::<Vec<_>>(), &sources)?
+    };
+    cx.give(0, tangent)
+}
+
 /// `split`, recorded; its adjoint is `merge`.
 fn split_recorded(
     slices: &Arc<MemorySlices>,
@@ -255,8 +274,10 @@ impl Tensor {
         let past = past.filter(|_| !slices.is_covered());
         let edges: Edges<Tensor> =
             std::iter::once(past).chain(writes.iter().map(|write| write.edge.clone())).collect();
-        let rule = RuleRef::Boxed(Box::new(Structured::new(name, Arc::new(slices), backward)));
-        Edge::new(graph::record_plain(rule, edges, 1, cost, Flags::NONE), 0)
+        let rule = Structured::new(name, Arc::new(slices), backward).with_jvp(jvp);
+        let rule = RuleRef::Boxed(Box::new(rule));
+        let node = graph::record_plain(rule, edges, 1, cost, Flags::NONE);
+        Edge::new(forward_ad::with_tangents_or_error(node), 0)
     }
 
     /// The edge of this view of a changed base; `edge` is the base's current edge.
@@ -267,32 +288,32 @@ impl Tensor {
         let (params, cost) =
             ((unit, size, in_unit(base), in_unit(&own)), VIEW_COST + move_cost(self));
         let rule = if self.view_origin() == ViewOrigin::CustomFunction {
-            RuleRef::Boxed(Box::new(Structured::new("as_strided", params, |_, _, _| {
-                Err(bypassed_error())
-            })))
+            let bypassed = Structured::new("as_strided", params, |_, _, _| Err(bypassed_error()));
+            RuleRef::Boxed(Box::new(bypassed.with_jvp(|_, _| Err(bypassed_error()))))
         } else {
-            RuleRef::Boxed(Box::new(Structured::new(
-                "as_strided",
-                params,
-                |(unit, size, base, own), g, cx| {
-                    if let Some(positions) = positions_in(base, own)
-                        && !cx.create_graph()
-                        && cx.batch().is_empty()
-                    {
-                        return cx.give_slice(
-                            0,
-                            PartialGradient::strided(g, base.layout.dims(), positions),
-                        );
-                    }
-                    cx.give_with(0, |_| {
-                        let memory = scatter_region(&units_of(&g, *unit)?, *size, &own.layout)?;
-                        values_of(&gather_region(&memory, &base.layout)?, base.dtype)
-                    })
-                },
-            )))
+            let backward: Backward<StridedParams> = |(unit, size, base, own), g, cx| {
+                if let Some(positions) = positions_in(base, own)
+                    && !cx.create_graph()
+                    && cx.batch().is_empty()
+                {
+                    let part = PartialGradient::strided(g, base.layout.dims(), positions);
+                    return cx.give_slice(0, part);
+                }
+                cx.give_with(0, |_| {
+                    let memory = scatter_region(&units_of(&g, *unit)?, *size, &own.layout)?;
+                    values_of(&gather_region(&memory, &base.layout)?, base.dtype)
+                })
+            };
+            let strided = Structured::new("as_strided", params, backward);
+            RuleRef::Boxed(Box::new(strided.with_jvp(|(unit, size, base, own), cx| {
+                let Some(t) = cx.take_grad(0) else { return Ok(()) };
+                let memory = scatter_region(&units_of(&t, *unit)?, *size, &base.layout)?;
+                cx.give(0, values_of(&gather_region(&memory, &own.layout)?, own.dtype)?)
+            })))
         };
         let edges: Edges<Tensor> = std::iter::once(Some(edge)).collect();
-        Edge::new(graph::record_plain(rule, edges, 1, cost, Flags::NONE), 0)
+        let node = graph::record_plain(rule, edges, 1, cost, Flags::NONE);
+        Edge::new(forward_ad::with_tangents_or_error(node), 0)
     }
 }
 

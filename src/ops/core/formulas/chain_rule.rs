@@ -77,6 +77,24 @@ impl Rule<Tensor> for Elementwise {
         Some(self)
     }
 
+    fn jvp(&self, cx: &mut Context<'_, Tensor>) -> Result<bool> {
+        let mut operands = None;
+        // The formulas of complex numbers are those of VJPs, from which JVPs of some operations differ.
+        if (0..self.by.len()).any(|i| cx.grad(i).is_some_and(|t| !t.dtype().is_float())) {
+            return Ok(false);
+        }
+        for (i, derivative) in self.by.iter().enumerate() {
+            match (cx.take_grad(i), derivative) {
+                (None, _) | (_, Derivative::Zero) => {}
+                (Some(t), derivative) => {
+                    let tangent = self.compute(cx, derivative, t, &mut operands)?;
+                    cx.give(0, tangent)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
     fn is_zero(&self, input: usize) -> bool {
         matches!(self.by.get(input), Some(Derivative::Zero))
     }

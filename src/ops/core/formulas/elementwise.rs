@@ -5,7 +5,7 @@
 use crate::array::{Layout, Storage, observer};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{self, Flags, GRAD, Mode, RuleRef, Saved};
+use crate::graph::{self, DUAL, Flags, GRAD, Mode, RuleRef, Saved, forward_ad};
 use crate::kernels::elementwise::{Flat, FlatOperand, LoopOperand, LoopTable, apply};
 use crate::kernels::launch;
 use crate::ops::core::broadcast::broadcast_to;
@@ -250,8 +250,9 @@ impl Elementwise {
             out.note_underived(tensors, mode);
             return Ok(None);
         }
-        if mode.has(GRAD) && out.dtype().is_inexact() {
+        if mode.0 & (GRAD | DUAL) != 0 && out.dtype().is_inexact() {
             let edges = operands.map(|operand| operand.tensor().and_then(Tensor::grad_edge));
+            let edges = if mode.has(DUAL) { edges.map(forward_ad::admitted) } else { edges };
             if edges.iter().any(Option::is_some) {
                 return self.record(operands, edges, out, params).map(Some);
             }
@@ -312,7 +313,7 @@ impl Elementwise {
             }
             saved.extend(params.iter().map(|&p| Saved::Scalar(p)));
         })?;
-        Ok(Edge::new(node, 0))
+        Ok(Edge::new(forward_ad::with_tangents(node, std::slice::from_ref(out))?, 0))
     }
 }
 

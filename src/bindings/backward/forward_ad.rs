@@ -1,0 +1,69 @@
+//! Levels of forward mode and dual tensors, for Python.
+
+use pyo3::prelude::*;
+
+use crate::bindings::errors::to_python;
+use crate::bindings::object::{PyTensor, wrap};
+use crate::graph::{forward_ad, grad_enabled};
+use crate::tensor::Tensor;
+
+/// Enters a level of forward mode on this thread and returns its serial number; with `records`, tangents are recorded for
+/// reverse mode; with `columns`, a tangent has so many rows along a first axis that its value has not.
+#[pyfunction]
+#[pyo3(signature = (records, columns=None))]
+pub(crate) fn _enter_dual_level(records: bool, columns: Option<usize>) -> u64 {
+    forward_ad::enter_level(records, columns)
+}
+
+/// Exits a level; False if it is not live on this thread.
+#[pyfunction]
+pub(crate) fn _exit_dual_level(level: u64) -> bool {
+    forward_ad::exit_level(level)
+}
+
+/// A tensor with the values of `primal` and this tangent, which has the same shape and dtype.
+#[pyfunction]
+pub(crate) fn _make_dual<'py>(
+    primal: &Bound<'py, PyTensor>,
+    tangent: &Bound<'py, PyTensor>,
+    level: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (py, primal) = (primal.py(), &primal.get().tensor);
+    let tangent = tangent.get().tensor.clone();
+    let edge = forward_ad::dual_edge(primal.grad_edge(), tangent, level);
+    wrap(py, primal.detach().attach(edge))
+}
+
+/// A copy of a tensor that a transform differentiates by: a new leaf below the tangents of live levels. None if it has no
+/// such tangent, or has a history for reverse mode, so that its clone is recorded.
+#[pyfunction]
+pub(crate) fn _copy_dual<'py>(x: &Bound<'py, PyTensor>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (py, x) = (x.py(), &x.get().tensor);
+    let Some(edge) = x.grad_edge() else { return Ok(None) };
+    if grad_enabled() && forward_ad::edge_below(Some(edge.clone()), 0).is_some() {
+        return Ok(None);
+    }
+    let leaf = x.detach().copied("clone").map_err(to_python)?.with_kind_of(x).with_grad();
+    let dual = leaf.grad_edge().and_then(|bottom| forward_ad::with_tangents_of(&edge, bottom));
+    dual.map(|dual| wrap(py, leaf.detach().attach(dual))).transpose()
+}
+
+/// The tensor without the tangents of a level and of inner ones, and its tangent of that level, if it has one.
+#[pyfunction]
+pub(crate) fn _unpack_dual<'py>(
+    dual: &Bound<'py, PyTensor>,
+    level: u64,
+) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
+    let (py, dual) = (dual.py(), &dual.get().tensor);
+    let (tangent, below) = forward_ad::unpack_dual(dual, level).map_err(to_python)?;
+    let primal = match below {
+        Some(edge) => dual.detach().attach(edge),
+        None => dual.detached(),
+    };
+    let separate = |t: Tensor| {
+        let has_history = t.requires_grad();
+        t.separate(has_history).map_err(to_python)
+    };
+    let tangent = tangent.map(separate).transpose()?.map(|t| wrap(py, t)).transpose()?;
+    Ok((wrap(py, primal)?, tangent))
+}
