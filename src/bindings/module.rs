@@ -9,7 +9,7 @@ use pyo3::types::{PyCFunction, PyDict, PyList, PyString, PyType};
 
 use crate::bindings::attach::require_main_interpreter;
 use crate::bindings::backward::{
-    depends_on, ended_transforms, engine_host, fast_grad, forward_ad, grad_api, modes,
+    depends_on, ended_transforms, engine_host, fast_grad, fast_jvp, forward_ad, grad_api, modes,
     transform_arguments,
 };
 use crate::bindings::call::{lazy_methods, observe, python_host_call};
@@ -57,6 +57,7 @@ functions! {
         rebuild as _rebuild, _update;
     dlpack: from_dlpack;
     grad_api: backward, grad as _grad, _jacobian, _rows_of_pass, _grad_rows;
+    fast_jvp: _fast_jvp;
     forward_ad: _enter_dual_level, _exit_dual_level, _make_dual, _copy_dual, _unpack_dual;
     custom_op: once_differentiable, _run, _wrap_forward;
     nn_module_slots: _below, _watch_members, _shorten_module;

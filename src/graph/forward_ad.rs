@@ -34,7 +34,7 @@ struct Level {
     columns: Option<usize>,
 }
 
-type Levels = Vec<Level>;
+type Levels = SmallVec<[Level; 2]>;
 /// The name of the nodes of arguments.
 const MAKE_DUAL: &str = "make_dual";
 
@@ -44,7 +44,7 @@ static LAST_SERIAL: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The live levels, outermost first.
-    static LEVELS: RefCell<Levels> = const { RefCell::new(Vec::new()) };
+    static LEVELS: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
     /// Levels from this serial number on are hidden: the tangents of one of them are being computed.
     static HIDDEN_FROM: Cell<u64> = const { Cell::new(u64::MAX) };
 }
@@ -131,6 +131,41 @@ fn dual_node<V: Value>(dual: Dual<V>, below: Edges<V>) -> NodeRef<V> {
 pub fn dual_edge<V: Value>(below: Option<Edge<V>>, tangent: V, level: u64) -> Edge<V> {
     let dual = Dual { name: MAKE_DUAL.into(), level, tangents: Ok(smallvec![Some(tangent)]) };
     Edge::new(dual_node(dual, smallvec![below]), 0)
+}
+
+/// The edge of a value without a history, with this tangent; `name` is the operation that made it.
+pub fn dual_of_constant<V: Value>(name: &'static str, tangent: V, level: u64) -> Edge<V> {
+    let dual = Dual { name: name.into(), level, tangents: Ok(smallvec![Some(tangent)]) };
+    Edge::new(dual_node(dual, smallvec![None]), 0)
+}
+
+/// The tangents of operands that have nothing else to record.
+pub struct LoneTangents<'a, V, const N: usize> {
+    /// The level of all of them.
+    pub level: u64,
+    /// One for each operand; `None` if it is zero.
+    pub tangents: [Option<&'a V>; N],
+}
+
+/// The tangents of operands with these edges, if they are of one visible level, and neither operands nor tangents have another
+/// history.
+pub fn lone_tangents<V: Value, const N: usize>(
+    edges: &[Option<Edge<V>>; N],
+) -> Option<LoneTangents<'_, V, N>> {
+    let mut found = LoneTangents { level: 0, tangents: [None; N] };
+    for (edge, tangent) in edges.iter().zip(&mut found.tangents) {
+        let Some(edge) = edge else { continue };
+        let (dual, k) = (dual_of(edge)?, edge.output() as usize);
+        if edge.node().edges()[k].is_some() || (found.level != 0 && found.level != dual.level) {
+            return None;
+        }
+        found.level = dual.level;
+        *tangent = dual.tangents.as_ref().ok()?[k].as_ref();
+        if tangent.is_some_and(|tangent| tangent.edge().is_some()) {
+            return None;
+        }
+    }
+    visible(found.level).map(|_| found)
 }
 
 /// The edge without the tangents of this level and of inner ones; level 0 leaves none.
@@ -297,7 +332,7 @@ fn push_levels<V: Value>(
     let mut edges =
         if recorded { edges_to(&node) } else { (0..node.outputs()).map(|_| None).collect() };
     let mut top = node.clone();
-    let mut duals = Vec::new();
+    let mut duals: SmallVec<[NodeId<V>; 2]> = SmallVec::new();
     for level in levels {
         // Whether tangents are recorded must not change the numbers of other nodes, which decide on the order of sums.
         let seq = last_seq();
@@ -312,7 +347,7 @@ fn push_levels<V: Value>(
         duals.push(top.id());
     }
     if recorded {
-        node.attachments_or_new().set_duals(duals.into());
+        node.attachments_or_new().set_duals(duals.into_vec().into());
     }
     Ok(top)
 }
@@ -360,8 +395,9 @@ fn push<V: Value>(
     edges: &Edges<V>,
     outputs: &[V],
 ) -> Result<Tangents<V>> {
-    let tangents = node.edges().iter().map(|edge| tangent_of(edge.as_ref(), level.serial));
-    let tangents: SmallVec<[Option<V>; 2]> = tangents.collect::<Result<_>>()?;
+    let tangents = || -> Result<SmallVec<[Option<V>; 2]>> {
+        node.edges().iter().map(|edge| tangent_of(edge.as_ref(), level.serial)).collect()
+    };
     let _hidden = HideLevels::from(level);
     let is_outermost = is_outermost(level);
     let mode = Mode::current().with(DUAL, !is_outermost).with(GRAD, level.records);
@@ -374,7 +410,7 @@ fn push<V: Value>(
     let saved = node.saved.enter(false).ok_or_else(freed_error)?;
     let targets: SmallVec<[u32; 2]> = (0..node.outputs()).collect();
     let mut sums = Sums(targets.iter().map(|_| None).collect());
-    let mut given = tangents.clone();
+    let mut given = tangents()?;
     let cx = Context::new(node.borrow(), &mut given, saved.values(), &targets, &mut sums, recorded);
     if node.rule().jvp(&mut cx.with_saved_edges(saved_edges).with_batch(level.columns))? {
         return Ok(sums.0);
@@ -383,7 +419,7 @@ fn push<V: Value>(
         let cx = Context::new(node.borrow(), grads, saved.values(), targets, pulled, true);
         node.rule().backward(&mut cx.with_saved_edges(saved_edges))
     };
-    push_transposed(node, &vjp, (recorded, level.columns), tangents, outputs)
+    push_transposed(node, &vjp, (recorded, level.columns), tangents()?, outputs)
 }
 
 /// Calls the VJP of a node with gradients of outputs and the targets of inputs.

@@ -46,7 +46,7 @@ unsafe fn apply<T>(function: Loop, x: &[T], out: &mut [T]) {
     assert!(x.len() == out.len(), "a loop over parts of different sizes");
     let (ins, out, n) = ([x.as_ptr().cast()], out.as_mut_ptr().cast(), x.len());
     // SAFETY: the caller's contract; both slices have the elements, and the formula has no parameters.
-    unsafe { LoopCall { f: function, ins, out, n, params: &[] }.run() };
+    unsafe { LoopCall { f: function, ins: &ins, out, n, params: &[] }.run() };
 }
 
 /// `n` elements of an operand from `start` on.

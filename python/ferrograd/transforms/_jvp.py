@@ -15,13 +15,14 @@ from ferrograd._core import (
     Tensor,
     _enter_dual_level,
     _exit_dual_level,
+    _fast_jvp,
     _make_dual,
     _unpack_dual,
     concatenate,
     tensor,
 )
 from ferrograd._tensor.pytree import Tree, flatten
-from ferrograd.errors import ArgumentError
+from ferrograd.errors import ArgumentError, InPlaceError
 from ferrograd.transforms._argnums import Argnums, P, TransformSpec, set_wrapper_name
 from ferrograd.transforms._conversion import TENSOR, convert_value
 from ferrograd.transforms._differentiated_call import (
@@ -36,6 +37,7 @@ from ferrograd.transforms._differentiated_call import (
     flatten_outputs,
     get_mode,
     leaves_inference_mode,
+    raise_clear_error,
 )
 from ferrograd.transforms._forward import make_zero_change
 from ferrograd.transforms._matrix import convert_block
@@ -156,6 +158,10 @@ def jvp(
             f"jvp: {len(primals)} primals and {len(tangents)} tangents; give one tangent for each"
             " primal"
         )
+    if not has_aux and callable(f):
+        found = _push_quickly(f, primals, tangents)
+        if found is not None:
+            return found
     call = DualCall(TransformSpec("jvp", f, tuple(range(len(primals))), None), primals, {})
     structure = call.get_structure()
     vectors = match_vectors(
@@ -164,6 +170,25 @@ def jvp(
     result = call.push(vectors, has_aux)
     value, change = result.convert(call.attached)
     return (value, change, result.convert_aux(call.attached)) if has_aux else (value, change)
+
+
+def _push_quickly(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[Any, Any] | None:
+    """`jvp` of floats and float arrays outside other transforms; None, without a call, for others."""
+
+    def finish(result: Any, inputs: list[Tensor], kinds: list[int], level: int) -> tuple[Any, Any]:
+        spec = TransformSpec("jvp", f, tuple(range(len(primals))), None)
+        found = Trace(spec, 0, [], inputs, kinds, result)
+        found.note_recorded(True)
+        check_arguments_unchanged(found)
+        return DualResult(found, False, level).convert(False)
+
+    try:
+        return _fast_jvp(f, primals, tangents, finish)
+    except (ValueError, InPlaceError) as error:
+        raise_clear_error("jvp", f, error)
+        raise
 
 
 def jacfwd(

@@ -1,4 +1,4 @@
-//! Fast path of `grad`, `value_and_grad` and `jvp`: one float, float array or float tensor argument, outside every
+//! Fast path of `grad` and `value_and_grad`: one float, float array or float tensor argument, outside every
 //! other transform. Everything else is left to the Python implementation, which also raises the errors.
 
 use ::numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
@@ -23,7 +23,7 @@ use crate::tensor::Tensor;
 /// The kind of an argument, which its derivative gets as well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-enum ArgumentKind {
+pub(super) enum ArgumentKind {
     Tensor = 0,
     Array = 1,
     Float = 3,
@@ -92,21 +92,10 @@ impl TracedCall {
         let error = self.error.as_ref()?;
         Some(error.clone_ref(py).into_value(py).into_bound(py).into_any())
     }
-
-    /// The value of the result and its JVP with a tangent, as floats or arrays: two VJPs, the second of the first. None
-    /// if the result is no recorded tensor, does not depend on the argument, or the tangent differs from the argument in
-    /// kind, shape or dtype.
-    fn push<'py>(
-        &self,
-        tangent: &Bound<'py, PyAny>,
-    ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let py = tangent.py();
-        fast_jvp(self.result.bind(py), self.leaf.bind(py), self.kind, tangent)
-    }
 }
 
 /// Copies a Python float or a float32 or float64 array into a tensor; None for any other object.
-fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, ArgumentKind)>> {
+pub(super) fn argument(x: &Bound<'_, PyAny>) -> PyResult<Option<(Tensor, ArgumentKind)>> {
     if let Ok(number) = x.cast_exact::<PyFloat>() {
         return Ok(Some((Tensor::from(number.value()), ArgumentKind::Float)));
     }
@@ -274,36 +263,4 @@ fn fast_value_and_grad<'py>(
         ArgumentKind::Tensor => wrap(py, slope)?,
     };
     Ok(Some((value, slope, attached)))
-}
-
-/// See `TracedCall::push`.
-fn fast_jvp<'py>(
-    result: &Bound<'py, PyAny>,
-    x: &Bound<'py, PyTensor>,
-    kind: ArgumentKind,
-    tangent: &Bound<'py, PyAny>,
-) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-    let (py, x) = (x.py(), &x.get().tensor);
-    let out = recorded(result, x).filter(|out| !depends_on_ended(&[out]));
-    let (Some(out), Some((tangent, given))) = (out, argument(tangent)?) else {
-        return Ok(None);
-    };
-    if given != kind || tangent.shape() != x.shape() || tangent.dtype() != x.dtype() {
-        return Ok(None);
-    }
-    let seed = Tensor::zeros(out.shape(), out.dtype())?.with_grad();
-    let slope = vjp(py, out, x, Some(seed.clone()), true)?;
-    let Some(slope) = slope.filter(Tensor::requires_grad) else {
-        return Ok(None);
-    };
-    let Some(change) = vjp(py, &slope, &seed, Some(tangent), false)? else {
-        return Ok(None);
-    };
-    let to_python = |tensor: &Tensor, owned: bool| match (tensor.ndim(), kind) {
-        (0, ArgumentKind::Float) => item_to_python(py, tensor),
-        (0, _) => numpy::scalar(py, tensor),
-        _ if owned => numpy::export(py, tensor, true),
-        _ => numpy::to_new_array(py, tensor),
-    };
-    Ok(Some((to_python(out, false)?, to_python(&change, true)?)))
 }

@@ -253,7 +253,7 @@ impl RowLoop {
         }
         let (out, n) = (self.out.address(addresses), self.n as usize);
         // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
-        unsafe { LoopCall { f: self.table, ins, out, n, params: &[] }.run() };
+        unsafe { LoopCall { f: self.table, ins: &ins, out, n, params: &[] }.run() };
     }
 }
 
@@ -266,10 +266,20 @@ impl RowsLoop {
         for (ptr, at) in ins.iter_mut().zip(&self.ins[..self.count]) {
             *ptr = at.address(addresses);
         }
-        let (out, params) = (self.out.address(addresses), &self.params);
-        let call = LoopCall { f: self.table, ins, out, n: self.n, params };
-        // SAFETY: every operand holds the rows, and an operand that overlaps the output is the output.
-        unsafe { call.run_rows(self.rows, (&self.steps.0, self.steps.1)) };
+        let mut out = self.out.address(addresses);
+        let call = |ins: &[*const u8], out: *mut u8| {
+            let call = LoopCall { f: self.table, ins, out, n: self.n, params: &self.params };
+            // SAFETY: every operand holds the row, and an operand that overlaps the output is the output.
+            unsafe { call.run() };
+        };
+        call(&ins, out);
+        for _ in 1..self.rows {
+            for (ptr, step) in ins.iter_mut().zip(&self.steps.0[..self.count]) {
+                *ptr = ptr.wrapping_offset(*step);
+            }
+            out = out.wrapping_offset(self.steps.1);
+            call(&ins, out);
+        }
     }
 }
 

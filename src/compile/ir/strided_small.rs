@@ -104,7 +104,7 @@ impl GatheredLoop {
             // SAFETY: every operand holds `n` contiguous elements, the output has room for them, and an operand that
             // was not gathered is the output or disjoint from it.
             (Some(f), _) => unsafe {
-                LoopCall { f, ins: ptrs, out, n: self.n, params: &self.params }.run();
+                LoopCall { f, ins: &ptrs, out, n: self.n, params: &self.params }.run();
             },
             // SAFETY: the elements lie inside their buffer; source and destination do not overlap.
             (None, Some(offsets)) => unsafe { scatter(ptrs[0], out, offsets, self.out.size) },

@@ -126,7 +126,7 @@ fn evaluate(map: &Map) -> Option<u64> {
     assert!(map.out.dtype.size() <= size_of_val(&word), "a loop of elements that programs know");
     let (out, params) = ((&raw mut word).cast(), &map.params);
     // SAFETY: every operand holds one element of the loop's dtypes, and the word has room for the result.
-    unsafe { LoopCall { f: map.table, ins, out, n: 1, params }.run() };
+    unsafe { LoopCall { f: map.table, ins: &ins, out, n: 1, params }.run() };
     Some(word)
 }
 

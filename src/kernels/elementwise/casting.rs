@@ -200,7 +200,7 @@ impl ConvertedCall<'_> {
         // valid for the range, which no other tile has.
         unsafe {
             let ConvertedLoop { f, params, .. } = self.work;
-            LoopCall { f: *f, ins: ptrs, out: target, n: range.1, params }.run();
+            LoopCall { f: *f, ins: &ptrs, out: target, n: range.1, params }.run();
             if direct {
                 return;
             }

@@ -85,7 +85,7 @@ impl<'a> PaddedLoop<'a> {
         // SAFETY: `whole` and the tail are inside the n elements that the caller guarantees.
         unsafe {
             if whole > 0 {
-                LoopCall { f: self.f, ins: *ins, out, n: whole, params: self.params }.run();
+                LoopCall { f: self.f, ins, out, n: whole, params: self.params }.run();
             }
             if whole < n {
                 self.tail(ins, out, (whole, n - whole), sizes);
@@ -115,7 +115,7 @@ impl<'a> PaddedLoop<'a> {
                 ptrs[k] = to.cast_const();
             }
             let target = target.as_mut_ptr().cast::<u8>();
-            LoopCall { f: self.f, ins: ptrs, out: target, n: group, params: self.params }.run();
+            LoopCall { f: self.f, ins: &ptrs, out: target, n: group, params: self.params }.run();
             pad(out_size, target, out.add(start * out_size), count, count);
         }
     }

@@ -96,7 +96,7 @@ impl StridedCall<'_> {
                 1 => {
                     let mut ptrs = [std::ptr::null(); MAX_OPERANDS];
                     self.ins.iter().zip(&mut ptrs).for_each(|(x, ptr)| *ptr = x.ptr);
-                    self.loop_call(ptrs, 1).run();
+                    self.loop_call(&ptrs, 1).run();
                 }
                 2..=SMALL_CALL_ELEMENTS if self.run_small(n) => {}
                 _ => self.run_large(n),
@@ -106,7 +106,7 @@ impl StridedCall<'_> {
 
     /// The call of the loop on the first `n` elements of contiguous operands.
     #[inline(always)]
-    fn loop_call(&self, ins: [*const u8; MAX_OPERANDS], n: usize) -> LoopCall<'_> {
+    fn loop_call<'c>(&'c self, ins: &'c [*const u8; MAX_OPERANDS], n: usize) -> LoopCall<'c> {
         LoopCall { f: self.work.f, ins, out: self.out.ptr, n, params: self.work.params }
     }
 
@@ -134,7 +134,7 @@ impl StridedCall<'_> {
             }
         }
         // SAFETY: the caller's contract; every operand is `n` contiguous elements.
-        unsafe { self.loop_call(ptrs, n).run() };
+        unsafe { self.loop_call(&ptrs, n).run() };
         true
     }
 

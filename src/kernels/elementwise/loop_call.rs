@@ -1,8 +1,6 @@
 //! `Loop` and `LoopCall`: a function over contiguous elements, and one call of it. Eager operations, the backward pass and
 //! programs of compiled functions build `LoopCall`s; there is no other way to call a loop.
 
-use super::dispatch::MAX_OPERANDS;
-
 /// The function of a loop: operands, output, count, parameters.
 pub type LoopFn = unsafe fn(ins: *const *const u8, out: *mut u8, n: usize, params: *const f64);
 
@@ -34,11 +32,12 @@ impl Loop {
 
 /// A loop with its operands, its output, the number of elements, and its parameters.
 #[derive(Clone, Copy)]
-pub struct LoopCall<'a, const N: usize = MAX_OPERANDS> {
+pub struct LoopCall<'a> {
     /// The loop.
     pub f: Loop,
-    /// The first element of each operand; the loop reads no more of them than it has operands.
-    pub ins: [*const u8; N],
+    /// The first element of each operand; the loop reads no more of them than it has operands. Borrowed: a copy of
+    /// pointers that were just written would wait for their stores.
+    pub ins: &'a [*const u8],
     /// The first element of the output.
     pub out: *mut u8,
     /// The number of elements.
@@ -47,33 +46,15 @@ pub struct LoopCall<'a, const N: usize = MAX_OPERANDS> {
     pub params: &'a [f64],
 }
 
-impl<const N: usize> LoopCall<'_, N> {
+impl LoopCall<'_> {
     /// Calls the loop.
     ///
     /// # Safety
-    /// As `Loop`: operands and output hold `n` elements of its types, and `params` all its parameters.
+    /// As `Loop`: there are as many operands as it has, operands and output hold `n` elements of its types, and `params` all
+    /// its parameters.
     #[inline(always)]
     pub unsafe fn run(&self) {
         // SAFETY: the caller's contract.
         unsafe { (self.f.0)(self.ins.as_ptr(), self.out, self.n, self.params.as_ptr()) }
-    }
-
-    /// Calls the loop for each of `rows` rows, which are `steps` (operands, output) bytes apart.
-    ///
-    /// # Safety
-    /// As `run`, for each row.
-    #[inline(always)]
-    pub unsafe fn run_rows(&self, rows: usize, steps: (&[isize; N], isize)) {
-        let mut call = *self;
-        for row in 0..rows {
-            if row > 0 {
-                for (ptr, &step) in call.ins.iter_mut().zip(steps.0) {
-                    *ptr = ptr.wrapping_offset(step);
-                }
-                call.out = call.out.wrapping_offset(steps.1);
-            }
-            // SAFETY: the caller's contract.
-            unsafe { call.run() };
-        }
     }
 }

@@ -197,7 +197,7 @@ impl FlatLoop {
             [a.address(size, n, &mut x), b.address(size, n, &mut y), c.address(size, n, &mut z)];
         // SAFETY: every operand is `n` elements of the loop's dtype: in live storage, one scalar, or in a buffer; the
         // caller may write to the output.
-        unsafe { LoopCall { f, ins, out: out.ptr, n, params }.run() };
+        unsafe { LoopCall { f, ins: &ins, out: out.ptr, n, params }.run() };
         true
     }
 }
@@ -312,7 +312,7 @@ impl<'a> SmallCall<'a> {
         };
         let ins = [sum.ptr.cast_const(), run.ptr.cast_const()];
         // SAFETY: both hold `n` elements of the loop's dtype, and the caller may write to the sum, the first operand.
-        unsafe { LoopCall { f, ins, out: sum.ptr, n: sum.n, params: &[] }.run() };
+        unsafe { LoopCall { f, ins: &ins, out: sum.ptr, n: sum.n, params: &[] }.run() };
         true
     }
 
@@ -338,7 +338,7 @@ impl<'a> SmallCall<'a> {
             };
         }
         // SAFETY: every pointer addresses `n` elements of the loop's dtype: in live storage, in `self`, or in a buffer.
-        unsafe { LoopCall { f, ins, out: out.ptr, n: out.n, params: &self.params }.run() };
+        unsafe { LoopCall { f, ins: &ins, out: out.ptr, n: out.n, params: &self.params }.run() };
         true
     }
 }
@@ -356,6 +356,6 @@ pub(crate) fn select_flat(mask: Flat<'_>, [a, b]: [FlatOperand<'_>; 2], out: Fla
     let (mut x, mut y) = (SmallBuffer::new(), SmallBuffer::new());
     let ins = [mask.ptr.cast_const(), a.address(size, n, &mut x), b.address(size, n, &mut y)];
     // SAFETY: the operands are a mask and elements of the output's dtype, as many as it has.
-    unsafe { LoopCall { f: where_loop(size), ins, out: out.ptr, n, params: &[] }.run() };
+    unsafe { LoopCall { f: where_loop(size), ins: &ins, out: out.ptr, n, params: &[] }.run() };
     true
 }

@@ -89,7 +89,7 @@ impl ChainOp {
                 }
                 let (out, n) = (locate(out), tile.rows * width);
                 // SAFETY: the caller's contract.
-                unsafe { LoopCall { f: *table, ins: ptrs, out, n, params }.run() };
+                unsafe { LoopCall { f: *table, ins: &ptrs, out, n, params }.run() };
             }
             ChainOp::Copy { from, to, step } => {
                 // SAFETY: the caller's contract; source and destination are disjoint.

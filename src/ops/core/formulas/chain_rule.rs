@@ -10,7 +10,7 @@ use crate::array::Layout;
 use crate::error::Result;
 use crate::graph::{Context, Rule};
 use crate::kernels::elementwise::{Flat, FlatOperand, LoopOperand, LoopTable, SmallCall, apply};
-use crate::ops::core::elementwise::{Derivative, Elementwise, Source};
+use crate::ops::core::elementwise::{Derivative, Elementwise, OperandRef, Source};
 use crate::ops::core::symbolic;
 use crate::ops::core::symbolic::Symbol;
 use crate::tensor::Tensor;
@@ -34,6 +34,24 @@ impl SavedOperands {
     ) -> Result<SavedOperands> {
         let params = (op.saves.len()..cx.saved_count()).map(|i| cx.scalar(i));
         Ok(SavedOperands { values: SmallVec::new(), params: params.collect::<Result<_>>()? })
+    }
+
+    /// The operands of a call that is running.
+    pub(super) fn of_call(
+        op: &Elementwise,
+        operands: &[OperandRef<'_>],
+        out: &Tensor,
+        params: &[f64],
+    ) -> SavedOperands {
+        let operand = |&source: &Source| match source {
+            Source::Input(k) => match operands[k as usize] {
+                OperandRef::Tensor(t) => SavedOperand::Tensor(t.clone()),
+                OperandRef::Scalar(s) => SavedOperand::Scalar(s.as_f64()),
+            },
+            _ => SavedOperand::Tensor(out.clone()),
+        };
+        let values = op.saves.iter().map(|source| (*source, operand(source))).collect();
+        SavedOperands { values, params: SmallVec::from_slice(params) }
     }
 
     pub(super) fn restore(
@@ -169,7 +187,7 @@ impl Elementwise {
 
     /// The indices of a derivative's operands among those of [`small_call`](Self::small_call), of which 0 is the gradient.
     #[inline(always)]
-    fn operand_numbers(
+    pub(super) fn operand_numbers(
         &self,
         uses: &'static [Source],
     ) -> impl Iterator<Item = usize> + Clone + use<> {
@@ -277,7 +295,7 @@ fn gradient_buffer(g: &Tensor) -> Result<Tensor> {
 
 /// Evaluates the derivative as one loop, in the gradient's own buffer if possible. Saved operands broadcast along the batch
 /// axis of the gradient.
-fn fused(
+pub(super) fn fused(
     g: &Tensor,
     uses: &[Source],
     table: &LoopTable,

@@ -252,6 +252,12 @@ impl Elementwise {
         }
         if mode.0 & (GRAD | DUAL) != 0 && out.dtype().is_inexact() {
             let edges = operands.map(|operand| operand.tensor().and_then(Tensor::grad_edge));
+            if mode.has(DUAL)
+                && edges.iter().any(Option::is_some)
+                && let Some(edge) = self.push_from_operands(operands, &edges, out, params)?
+            {
+                return Ok(edge);
+            }
             let edges = if mode.has(DUAL) { edges.map(forward_ad::admitted) } else { edges };
             if edges.iter().any(Option::is_some) {
                 return self.record(operands, edges, out, params).map(Some);

@@ -11,3 +11,4 @@ pub mod formula;
 pub(crate) mod fused_backward;
 mod mixed_dtypes;
 pub mod symbolic;
+mod tangent;
