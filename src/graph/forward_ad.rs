@@ -412,7 +412,8 @@ fn push<V: Value>(
     let mut sums = Sums(targets.iter().map(|_| None).collect());
     let mut given = tangents()?;
     let cx = Context::new(node.borrow(), &mut given, saved.values(), &targets, &mut sums, recorded);
-    if node.rule().jvp(&mut cx.with_saved_edges(saved_edges).with_batch(level.columns))? {
+    let cx = cx.with_saved_edges(saved_edges).with_batch(level.columns).with_outputs(outputs);
+    if node.rule().jvp(&mut { cx })? {
         return Ok(sums.0);
     }
     let vjp = |grads: &mut [Option<V>], targets: &[u32], pulled: &mut Sums<V>| {

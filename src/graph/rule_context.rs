@@ -20,6 +20,7 @@ pub struct Context<'a, V: Value> {
     create_graph: bool,
     batch: Option<usize>,
     saved_edges: SavedEdges<'a, V>,
+    outputs: &'a [V],
 }
 
 /// Which edges saved values are restored with.
@@ -55,14 +56,34 @@ impl<'a, V: Value> Context<'a, V> {
         input_grads: &'a mut dyn InputGrads<V>,
         create_graph: bool,
     ) -> Context<'a, V> {
-        let saved_edges = SavedEdges::Own;
-        Context { node, grads, saved, targets, input_grads, create_graph, batch: None, saved_edges }
+        let (saved_edges, outputs): (_, &[V]) = (SavedEdges::Own, &[]);
+        Context {
+            node,
+            grads,
+            saved,
+            targets,
+            input_grads,
+            create_graph,
+            batch: None,
+            saved_edges,
+            outputs,
+        }
     }
 
     /// For gradients with a batch of this many rows.
     #[inline]
     pub(super) fn with_batch(self, batch: Option<usize>) -> Context<'a, V> {
         Context { batch, ..self }
+    }
+
+    /// With the values of the outputs, for a JVP.
+    pub(super) fn with_outputs(self, outputs: &'a [V]) -> Context<'a, V> {
+        Context { outputs, ..self }
+    }
+
+    /// The values of the outputs; empty in a VJP.
+    pub(crate) fn outputs_of_call(&self) -> &'a [V] {
+        self.outputs
     }
 
     /// With other edges of saved values.

@@ -13,8 +13,8 @@ use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
-    NodeSpec, Save, VIEW_COST, WhereParams, batched_dims, move_cost, record_output, record_unary,
-    save_none,
+    Backward, NodeSpec, Save, VIEW_COST, WhereParams, align_tangent, batched_dims,
+    batched_output_dims, move_cost, record_output, record_unary, save_none,
 };
 use crate::tensor::Tensor;
 
@@ -96,12 +96,18 @@ pub(crate) fn cast_into(x: &Tensor, out: Tensor) -> Result<Tensor> {
 
 /// Records a cast.
 fn after_cast(x: &Tensor, out: Tensor) -> Result<Tensor> {
-    record_output(out, &[x], |out| NodeSpec {
-        name: "astype",
-        cost: move_cost(out),
-        params: x.dtype(),
-        saved: save_none(),
-        backward: |dtype, g, cx| cx.give_with(0, |_| astype(&g, *dtype)),
+    record_output(out, &[x], |out| {
+        NodeSpec {
+            name: "astype",
+            cost: move_cost(out),
+            params: x.dtype(),
+            saved: save_none(),
+            backward: |dtype, g, cx| cx.give_with(0, |_| astype(&g, *dtype)),
+        }
+        .with_jvp(|_, cx| {
+            let Some(t) = cx.take_grad(0) else { return Ok(()) };
+            cx.give(0, astype(&t, cx.outputs_of_call()[0].dtype())?)
+        })
     })
 }
 
@@ -137,24 +143,36 @@ pub(crate) fn value_to_array(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// Records `out` as a reshape of `x`.
 fn record_reshape(x: &Tensor, out: Tensor) -> Result<Tensor> {
     let record = || (VIEW_COST, ShapeVec::from_slice(x.shape()));
-    record_unary(out, x, "reshape", record, |dims, g, cx| {
-        cx.give_with(0, |cx| reshape_dims(&g, &batched_dims(cx, dims)))
-    })
+    let backward: Backward<ShapeVec> =
+        |dims, g, cx| cx.give_with(0, |cx| reshape_dims(&g, &batched_dims(cx, dims)));
+    let jvp: Backward<ShapeVec> =
+        |_, t, cx| cx.give_with(0, |cx| reshape_dims(&t, &batched_output_dims(cx)));
+    record_unary(out, x, "reshape", record, (backward, jvp))
 }
 
 /// Permutes the axes; a view.
 pub(crate) fn permute_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
     let out = x.with_layout(x.layout().permute(axes));
-    let record = || {
-        let mut inverse: ShapeVec = smallvec![0; axes.len()];
-        axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
-        (VIEW_COST, inverse)
-    };
-    record_unary(out, x, "permute", record, |inverse, g, cx| {
-        let front = g.ndim() - inverse.len();
-        let order: ShapeVec = (0..front).chain(inverse.iter().map(|axis| front + axis)).collect();
-        cx.give_with(0, |_| permute_axes(&g, &order))
-    })
+    let record = || (VIEW_COST, inverse_order(axes));
+    let backward: Backward<ShapeVec> =
+        |inverse, g, cx| cx.give_with(0, |_| permute_last_axes(&g, inverse));
+    let jvp: Backward<ShapeVec> =
+        |inverse, t, cx| cx.give_with(0, |_| permute_last_axes(&t, &inverse_order(inverse)));
+    record_unary(out, x, "permute", record, (backward, jvp))
+}
+
+/// Permutes the last axes.
+fn permute_last_axes(x: &Tensor, axes: &[usize]) -> Result<Tensor> {
+    let front = x.ndim() - axes.len();
+    let order: ShapeVec = (0..front).chain(axes.iter().map(|axis| front + axis)).collect();
+    permute_axes(x, &order)
+}
+
+/// The permutation that undoes this one.
+fn inverse_order(axes: &[usize]) -> ShapeVec {
+    let mut inverse: ShapeVec = smallvec![0; axes.len()];
+    axes.iter().enumerate().for_each(|(i, &axis)| inverse[axis] = i);
+    inverse
 }
 
 /// Swaps two axes; a view.
@@ -170,12 +188,20 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let out = x.with_layout(x.layout().broadcast_to(dims)?);
-    record_output(out, &[x], |out| NodeSpec {
-        name: "broadcast_to",
-        cost: move_cost(out),
-        params: ShapeVec::from_slice(x.shape()),
-        saved: save_none(),
-        backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_batched(&g, cx.batch(), dims)),
+    record_output(out, &[x], |out| {
+        NodeSpec {
+            name: "broadcast_to",
+            cost: move_cost(out),
+            params: ShapeVec::from_slice(x.shape()),
+            saved: save_none(),
+            backward: |dims, g, cx| cx.give_with(0, |cx| sum_to_batched(&g, cx.batch(), dims)),
+        }
+        .with_jvp(|_, cx| {
+            let Some(t) = cx.take_grad(0) else { return Ok(()) };
+            let dims = batched_output_dims(cx);
+            let t = align_tangent(cx, &t, dims.len() - cx.batch().len())?;
+            cx.give(0, broadcast_to(&t, &dims)?)
+        })
     })
 }
 
@@ -326,14 +352,21 @@ pub(crate) fn sum_over(x: &Tensor, axes: &[usize], keepdims: bool) -> Result<Ten
         if keepdims { ShapeVec::from_slice(out.shape()) } else { dropped_dims(x.shape(), axes) };
     let out = out.into_layout(Layout::contiguous(&dims)?);
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), ShapeVec::from_slice(axes)));
-    record_unary(out, x, "sum", record, |(dims, axes), g, cx| {
+    let backward: Backward<(ShapeVec, ShapeVec)> = |(dims, axes), g, cx| {
         if g.ndim() == 0 && g.is_plain() && !cx.create_graph() {
             let layout = g.layout().broadcast_to(dims)?;
             return cx.give(0, g.into_layout(layout));
         }
         let g = reshape_dims(&g, &batched_dims(cx, &kept_dims(dims, axes)))?;
         cx.give_with(0, |cx| broadcast_to(&g, &batched_dims(cx, dims)))
-    })
+    };
+    let jvp: Backward<(ShapeVec, ShapeVec)> = |(dims, axes), t, cx| {
+        let front = t.ndim() - dims.len();
+        let axes: ShapeVec = axes.iter().map(|axis| front + axis).collect();
+        let sum = sum_over(&t, &axes, false)?;
+        cx.give_with(0, |cx| reshape_dims(&sum, &batched_output_dims(cx)))
+    };
+    record_unary(out, x, "sum", record, (backward, jvp))
 }
 
 /// `where` on operands of one dtype and shape.

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved, forward_ad};
+use crate::ops::core::broadcast::reshape_dims;
 use crate::tensor::{Edge, Tensor, ViewOrigin};
 
 /// The context of a backward call on tensors.
@@ -26,6 +27,16 @@ pub(crate) type BackwardOfMany<P> = fn(&P, &mut Cx<'_>) -> Result<()>;
 /// The JVP of an operation: the context has tangents of inputs and takes those of outputs.
 pub(crate) type Jvp<P> = fn(&P, &mut Cx<'_>) -> Result<()>;
 
+/// How tangents are computed.
+enum Forward<P> {
+    /// By the transpose of the VJP.
+    Transposed,
+    /// By a JVP.
+    Jvp(Jvp<P>),
+    /// By the JVP of an operation of one tensor, which gets its tangent.
+    Unary(Backward<P>),
+}
+
 enum Derivatives<P> {
     One(Backward<P>),
     Many(BackwardOfMany<P>),
@@ -36,17 +47,22 @@ pub(crate) struct Structured<P> {
     name: &'static str,
     params: P,
     backward: Derivatives<P>,
-    jvp: Option<Jvp<P>>,
+    forward: Forward<P>,
 }
 
 impl<P> Structured<P> {
     pub(crate) fn new(name: &'static str, params: P, backward: Backward<P>) -> Structured<P> {
-        Structured { name, params, backward: Derivatives::One(backward), jvp: None }
+        Structured {
+            name,
+            params,
+            backward: Derivatives::One(backward),
+            forward: Forward::Transposed,
+        }
     }
 
     /// With a JVP of its own.
     pub(crate) fn with_jvp(self, jvp: Jvp<P>) -> Structured<P> {
-        Structured { jvp: Some(jvp), ..self }
+        Structured { forward: Forward::Jvp(jvp), ..self }
     }
 }
 
@@ -70,8 +86,16 @@ impl<P: Send + Sync + 'static> Rule<Tensor> for Structured<P> {
     }
 
     fn jvp(&self, cx: &mut Cx<'_>) -> Result<bool> {
-        let Some(jvp) = self.jvp else { return Ok(false) };
-        jvp(&self.params, cx).map(|()| true)
+        match self.forward {
+            Forward::Transposed => return Ok(false),
+            Forward::Jvp(jvp) => jvp(&self.params, cx)?,
+            Forward::Unary(jvp) => {
+                if let Some(tangent) = cx.take_grad(0) {
+                    jvp(&self.params, tangent, cx)?;
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn supports_batch(&self) -> bool {
@@ -166,6 +190,40 @@ pub(crate) struct NodeSpec<'a, P> {
     pub(crate) backward: Backward<P>,
 }
 
+impl<'a, P> NodeSpec<'a, P> {
+    /// With a JVP of its own, which costs less than the transposed VJP.
+    pub(crate) fn with_jvp(self, jvp: Jvp<P>) -> (NodeSpec<'a, P>, Jvp<P>) {
+        (self, jvp)
+    }
+}
+
+/// A [`NodeSpec`], or one with a JVP.
+pub(crate) trait RecordSpec<'a> {
+    /// The parameters.
+    type Params: Send + Sync + 'static;
+
+    /// The specification and the JVP.
+    fn split(self) -> (NodeSpec<'a, Self::Params>, Option<Jvp<Self::Params>>);
+}
+
+impl<'a, P: Send + Sync + 'static> RecordSpec<'a> for NodeSpec<'a, P> {
+    type Params = P;
+
+    #[inline]
+    fn split(self) -> (NodeSpec<'a, P>, Option<Jvp<P>>) {
+        (self, None)
+    }
+}
+
+impl<'a, P: Send + Sync + 'static> RecordSpec<'a> for (NodeSpec<'a, P>, Jvp<P>) {
+    type Params = P;
+
+    #[inline]
+    fn split(self) -> (NodeSpec<'a, P>, Option<Jvp<P>>) {
+        (self.0, Some(self.1))
+    }
+}
+
 /// [`NodeSpec`] for an operation with several outputs.
 pub(crate) struct NodeSpecMany<'a, P> {
     pub(crate) name: &'static str,
@@ -182,10 +240,10 @@ pub(crate) struct NodeSpecMany<'a, P> {
 /// # Errors
 /// As `graph::record`, which may refuse to save a value.
 #[inline]
-pub(crate) fn record_output<'a, P: Send + Sync + 'static>(
+pub(crate) fn record_output<'a, S: RecordSpec<'a>>(
     out: Tensor,
     inputs: &[&Tensor],
-    record: impl FnOnce(&Tensor) -> NodeSpec<'a, P>,
+    record: impl FnOnce(&Tensor) -> S,
 ) -> Result<Tensor> {
     let Some(edges) = edges_of(inputs).filter(|_| out.dtype().is_inexact()) else {
         let mut out = out;
@@ -193,9 +251,11 @@ pub(crate) fn record_output<'a, P: Send + Sync + 'static>(
         return Ok(out);
     };
     let (mut out, mut edges) = (out, edges);
-    let NodeSpec { name, cost, params, saved, backward } = record(&out);
+    let (NodeSpec { name, cost, params, saved, backward }, jvp) = record(&out).split();
     let outs = std::slice::from_ref(&out);
-    let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
+    let forward = jvp.map_or(Forward::Transposed, Forward::Jvp);
+    let rule = Structured { name, params, backward: Derivatives::One(backward), forward };
+    let rule = RuleRef::Boxed(Box::new(rule));
     // Written directly into the node: moving these parts once more would cost as much as the rest of the bookkeeping.
     let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, values| {
         for save in &saved {
@@ -208,8 +268,8 @@ pub(crate) fn record_output<'a, P: Send + Sync + 'static>(
     Ok(out)
 }
 
-/// [`record_output`] for an operation of one tensor that saves nothing. `record` returns the estimated nanoseconds of the
-/// backward and its parameters.
+/// [`record_output`] for a linear operation of one tensor, which saves nothing. `record` returns the estimated nanoseconds of
+/// the backward and its parameters; the last two are the VJP and the JVP.
 ///
 /// # Errors
 /// As `record_output`.
@@ -219,7 +279,7 @@ pub(crate) fn record_unary<P: Send + Sync + 'static>(
     x: &Tensor,
     name: &'static str,
     record: impl FnOnce() -> (f32, P),
-    backward: Backward<P>,
+    (backward, jvp): (Backward<P>, Backward<P>),
 ) -> Result<Tensor> {
     let recorded = graph::recording() && out.dtype().is_inexact();
     let edge = if recorded { forward_ad::admitted(x.grad_edge()) } else { None };
@@ -228,7 +288,8 @@ pub(crate) fn record_unary<P: Send + Sync + 'static>(
         return Ok(out);
     };
     let (cost, params) = record();
-    let rule = RuleRef::Boxed(Box::new(Structured::new(name, params, backward)));
+    let (backward, forward) = (Derivatives::One(backward), Forward::Unary(jvp));
+    let rule = RuleRef::Boxed(Box::new(Structured { name, params, backward, forward }));
     let node = graph::record_with(rule, (1, cost, Flags::NONE), |to, _| to.push(Some(edge)))?;
     let node = forward_ad::with_tangents(node, std::slice::from_ref(&out))?;
     out.set_edge(Edge::new(node, 0));
@@ -262,7 +323,12 @@ pub(crate) fn record_outputs<'a, P: Send + Sync + 'static>(
     };
     let NodeSpecMany { name, cost, params, saved, backward } = record(&outs);
     let saved = saved.into_iter().map(|save| save.saved(inputs, &outs, &edges)).collect();
-    let rule = Structured { name, params, backward: Derivatives::Many(backward), jvp: None };
+    let rule = Structured {
+        name,
+        params,
+        backward: Derivatives::Many(backward),
+        forward: Forward::Transposed,
+    };
     let rule = RuleRef::Boxed(Box::new(rule));
     let node = graph::record(rule, edges, saved, outs.len() as u32, cost, Flags::NONE)?;
     let node = forward_ad::with_tangents(node, &outs)?;
@@ -283,6 +349,21 @@ pub(crate) fn batched_dims(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
         [] => ShapeVec::from_slice(dims),
         ref front => [front, dims].concat().into(),
     }
+}
+
+/// The shape of output 0 with the batch axes of the running push in front.
+pub(crate) fn batched_output_dims(cx: &Cx<'_>) -> ShapeVec {
+    batched_dims(cx, cx.outputs_of_call().first().map_or(&[], |out| out.shape()))
+}
+
+/// A tangent of a value of `dims` as one of a value of `ndim` axes: batch axes, new axes of size 1, the axes of the value.
+pub(crate) fn align_tangent(cx: &Cx<'_>, tangent: &Tensor, ndim: usize) -> Result<Tensor> {
+    let front = cx.batch().len();
+    let own = &tangent.shape()[front..];
+    let mut dims = ShapeVec::from_slice(cx.batch());
+    dims.resize(front + ndim - own.len(), 1);
+    dims.extend_from_slice(own);
+    reshape_dims(tangent, &dims)
 }
 
 /// Converts an axis of `x` to its distance from the end, and back; that number is valid with batch axes in front too.

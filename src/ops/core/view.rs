@@ -8,7 +8,9 @@ use crate::array::{Layout, ShapeVec, observer};
 use crate::error::Result;
 use crate::kernels::{self, View, ViewMut};
 use crate::ops::core::row_indices::{RowIndices, scatter_rows, take_rows};
-use crate::ops::core::structured::{batched_dims, move_cost, record_unary};
+use crate::ops::core::structured::{
+    Backward, batched_dims, batched_output_dims, move_cost, record_unary,
+};
 use crate::tensor::Tensor;
 
 /// One primitive view operation, which can be replayed on any layout of the same shape.
@@ -157,13 +159,8 @@ pub(crate) fn element(x: &Tensor, steps: ViewStepList) -> Result<Tensor> {
         return Ok(if let Some(edge) = edge { out.attach(edge) } else { out });
     }
     if steps.is_empty() {
-        return record_unary(
-            out,
-            x,
-            "index",
-            || (40.0, ()),
-            |(), g, cx| cx.give_with(0, |_| Ok(g)),
-        );
+        let same: Backward<()> = |(), g, cx| cx.give(0, g);
+        return record_unary(out, x, "index", || (40.0, ()), (same, same));
     }
     record_view(x, out, "index", || ViewSteps::new(x.ndim(), steps))
 }
@@ -188,7 +185,7 @@ fn record_view(
     steps: impl FnOnce() -> ViewSteps,
 ) -> Result<Tensor> {
     let record = || (move_cost(x), (ShapeVec::from_slice(x.shape()), steps()));
-    record_unary(out, x, name, record, |(dims, steps), g, cx| {
+    let backward: Backward<(ShapeVec, ViewSteps)> = |(dims, steps), g, cx| {
         let dims = batched_dims(cx, dims);
         let pad = dims.iter().product::<usize>() <= MAX_PADDED_ELEMENTS;
         let plain = !cx.create_graph();
@@ -202,7 +199,14 @@ fn record_view(
             return cx.give_with(0, |_| embed_batched(&g, &dims, steps));
         }
         cx.give_slice(0, PartialGradient { g, dims, part: ViewedPart::Steps(steps.clone()) })
-    })
+    };
+    let jvp: Backward<(ShapeVec, ViewSteps)> = |(_, steps), t, cx| {
+        let part = view_through_batched(&t, "view", steps.clone())?;
+        // An element must not keep the whole tangent.
+        let is_element = part.size() == 1 && !cx.create_graph();
+        cx.give(0, if is_element { part.duplicate()? } else { part })
+    };
+    record_unary(out, x, name, record, (backward, jvp))
 }
 
 /// Up to this size the gradient of a base is padded with zeros; above it, only the viewed slice is accumulated.
@@ -294,7 +298,8 @@ impl PartialGradient {
 /// A view of all elements: `x[...]`.
 pub(crate) fn view_identity(x: &Tensor) -> Result<Tensor> {
     let out = x.with_layout(x.layout().clone());
-    record_unary(out, x, "alias", || (40.0, ()), |(), g, cx| cx.give_with(0, |_| Ok(g)))
+    let same: Backward<()> = |(), g, cx| cx.give(0, g);
+    record_unary(out, x, "alias", || (40.0, ()), (same, same))
 }
 
 /// Zeros of shape `dims` with `g` at the elements the steps lead to: the adjoint of a view.
@@ -307,13 +312,11 @@ fn embed_batched(g: &Tensor, dims: &[usize], steps: &ViewSteps) -> Result<Tensor
     let out = Tensor::zeros(dims, g.dtype())?;
     let part = steps.apply_to(out.layout());
     kernels::copy(g.view_of(), ViewMut::of(out.storage(), &part, out.dtype()));
-    record_unary(
-        out,
-        g,
-        "embed",
-        || (move_cost(g), steps.clone()),
-        |steps, g, cx| cx.give_with(0, |_| view_through_batched(&g, "view", steps.clone())),
-    )
+    let backward: Backward<ViewSteps> =
+        |steps, g, cx| cx.give_with(0, |_| view_through_batched(&g, "view", steps.clone()));
+    let jvp: Backward<ViewSteps> =
+        |steps, t, cx| cx.give_with(0, |cx| embed_batched(&t, &batched_output_dims(cx), steps));
+    record_unary(out, g, "embed", || (move_cost(g), steps.clone()), (backward, jvp))
 }
 
 /// A slice along one axis; a view.

@@ -13,7 +13,7 @@ use crate::ops::core::broadcast::{
     astype, require_readable, reshape_dims, sum_to, sum_to_batched, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::structured::{Cx, NodeSpec, Save, record_output};
+use crate::ops::core::structured::{Cx, NodeSpec, Save, align_tangent, record_output};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::tensor::Tensor;
@@ -112,26 +112,38 @@ pub(crate) fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     } else {
         kernels::matmul_batch(a.view_of(), b.view_of(), &out.view_mut())?;
     }
-    record_output(out, &[a, b], |_| NodeSpec {
-        name: "matmul",
-        cost: 2.0 * cost,
-        params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),
-        saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
-        backward: |(a_dims, b_dims), g, cx| {
-            if !cx.batch().is_empty() {
-                return batched_gradients(cx, &g, a_dims, b_dims);
+    record_output(out, &[a, b], |_| {
+        NodeSpec {
+            name: "matmul",
+            cost: 2.0 * cost,
+            params: (ShapeVec::from_slice(a.shape()), ShapeVec::from_slice(b.shape())),
+            saved: smallvec![Save::input(0, &[1]), Save::input(1, &[0])],
+            backward: |(a_dims, b_dims), g, cx| {
+                if !cx.batch().is_empty() {
+                    return batched_gradients(cx, &g, a_dims, b_dims);
+                }
+                let [m, n] = [2, 1].map(|i| g.shape()[g.ndim() - i]);
+                let outer = g.ndim() > 2 && (m == 1 || n == 1);
+                if cx.wants(0) && cx.wants(1) && !cx.create_graph() && !outer {
+                    let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
+                    cx.give(0, sum_to(&ga, a_dims)?)?;
+                    cx.give(1, sum_to(&gb, b_dims)?)?;
+                    return Ok(());
+                }
+                cx.give_with(0, |cx| sum_to(&product(&g, &adjoint(&cx.saved(1)?)?)?, a_dims))?;
+                cx.give_with(1, |cx| sum_to(&product(&adjoint(&cx.saved(0)?)?, &g)?, b_dims))
+            },
+        }
+        .with_jvp(|_, cx| {
+            let ndim = cx.outputs_of_call()[0].ndim();
+            if let Some(t) = cx.take_grad(0) {
+                cx.give(0, product(&align_tangent(cx, &t, ndim)?, &cx.saved(1)?)?)?;
             }
-            let [m, n] = [2, 1].map(|i| g.shape()[g.ndim() - i]);
-            let outer = g.ndim() > 2 && (m == 1 || n == 1);
-            if cx.wants(0) && cx.wants(1) && !cx.create_graph() && !outer {
-                let [ga, gb] = both_gradients(&cx.saved(0)?, &cx.saved(1)?, &g)?;
-                cx.give(0, sum_to(&ga, a_dims)?)?;
-                cx.give(1, sum_to(&gb, b_dims)?)?;
-                return Ok(());
+            if let Some(t) = cx.take_grad(1) {
+                cx.give(0, product(&cx.saved(0)?, &align_tangent(cx, &t, ndim)?)?)?;
             }
-            cx.give_with(0, |cx| sum_to(&product(&g, &adjoint(&cx.saved(1)?)?)?, a_dims))?;
-            cx.give_with(1, |cx| sum_to(&product(&adjoint(&cx.saved(0)?)?, &g)?, b_dims))
-        },
+            Ok(())
+        })
     })
 }
 

@@ -8,7 +8,9 @@ use crate::error::{Dims, Error, Result};
 use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::broadcast::{astype, reshape_dims};
-use crate::ops::core::structured::{NodeSpec, from_end, move_cost, record_output, save_none};
+use crate::ops::core::structured::{
+    NodeSpec, batched_output_dims, from_end, move_cost, record_output, save_none,
+};
 use crate::ops::core::view::{ViewStep, slice_axis, view_through};
 use crate::ops::shape::broadcast_arrays::{at_least_1d, at_least_2d, at_least_3d};
 use crate::tensor::Tensor;
@@ -56,21 +58,34 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         inputs.push(piece);
         lengths.push(piece.shape()[axis]);
     }
-    record_output(out, &inputs, |out| NodeSpec {
-        name: "concatenate",
-        cost: move_cost(out),
-        params: (from_end(out, axis), lengths),
-        saved: save_none(),
-        backward: |(axis, lengths), g, cx| {
-            let (axis, mut start) = (from_end(&g, *axis), 0);
-            for (i, &len) in lengths.iter().enumerate() {
-                if cx.wants(i) {
-                    cx.give(i, slice_axis(&g, axis, start, 1, len)?)?;
+    record_output(out, &inputs, |out| {
+        NodeSpec {
+            name: "concatenate",
+            cost: move_cost(out),
+            params: (from_end(out, axis), lengths),
+            saved: save_none(),
+            backward: |(axis, lengths), g, cx| {
+                let (axis, mut start) = (from_end(&g, *axis), 0);
+                for (i, &len) in lengths.iter().enumerate() {
+                    if cx.wants(i) {
+                        cx.give(i, slice_axis(&g, axis, start, 1, len)?)?;
+                    }
+                    start += len;
                 }
-                start += len;
-            }
-            Ok(())
-        },
+                Ok(())
+            },
+        }
+        .with_jvp(|(axis, lengths), cx| {
+            let (mut dims, dtype) = (batched_output_dims(cx), cx.outputs_of_call()[0].dtype());
+            let axis = dims.len() - axis;
+            let mut piece = |(i, &len): (usize, &usize)| {
+                dims[axis] = len;
+                cx.take_grad(i).map_or_else(|| Tensor::zeros(&dims, dtype), Ok)
+            };
+            let pieces: Vec<Tensor> =
+                lengths.iter().enumerate().map(&mut piece).collect::<Result<_>>()?;
+            cx.give(0, join(&pieces, axis)?)
+        })
     })
 }
 
@@ -85,23 +100,34 @@ fn stack_promoted(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         kernels::copy(piece.view_of(), ViewMut::of(out.storage(), &target, out.dtype()));
         inputs.push(piece);
     }
-    record_output(out, &inputs, |out| NodeSpec {
-        name: "stack",
-        cost: move_cost(out),
-        params: from_end(out, axis),
-        saved: save_none(),
-        backward: |axis, g, cx| {
-            let axis = from_end(&g, *axis);
-            for index in 0..cx.inputs() {
-                if cx.wants(index) {
-                    cx.give(
-                        index,
-                        view_through(&g, "select", [ViewStep::Select { axis, index }])?,
-                    )?;
+    record_output(out, &inputs, |out| {
+        NodeSpec {
+            name: "stack",
+            cost: move_cost(out),
+            params: from_end(out, axis),
+            saved: save_none(),
+            backward: |axis, g, cx| {
+                let axis = from_end(&g, *axis);
+                for index in 0..cx.inputs() {
+                    if cx.wants(index) {
+                        cx.give(
+                            index,
+                            view_through(&g, "select", [ViewStep::Select { axis, index }])?,
+                        )?;
+                    }
                 }
-            }
-            Ok(())
-        },
+                Ok(())
+            },
+        }
+        .with_jvp(|axis, cx| {
+            let (mut dims, dtype) = (batched_output_dims(cx), cx.outputs_of_call()[0].dtype());
+            let axis = dims.len() - axis;
+            dims.remove(axis);
+            let count = cx.outputs();
+            let piece = |i| cx.take_grad(i).map_or_else(|| Tensor::zeros(&dims, dtype), Ok);
+            let pieces: Vec<Tensor> = (0..count).map(piece).collect::<Result<_>>()?;
+            cx.give(0, stack_promoted(&pieces, axis)?)
+        })
     })
 }
 
