@@ -30,7 +30,7 @@ fn run64(table: &LoopTable, level: usize, x: &[f64]) -> Vec<f64> {
     let ins = [x.as_ptr().cast::<u8>()];
     let (f, n, to) = (table.f64[level], x.len(), out.as_mut_ptr().cast());
     // SAFETY: one operand and an output of equal length; the CPU has the level.
-    unsafe { LoopCall { f, ins, out: to, n, params: &[] }.run() };
+    unsafe { LoopCall { f, ins: &ins, out: to, n, params: &[] }.run() };
     out
 }
 
@@ -39,7 +39,7 @@ fn run32(table: &LoopTable, level: usize, x: &[f32]) -> Vec<f32> {
     let ins = [x.as_ptr().cast::<u8>()];
     let (f, n, to) = (table.f32[level], x.len(), out.as_mut_ptr().cast());
     // SAFETY: one operand and an output of equal length; the CPU has the level.
-    unsafe { LoopCall { f, ins, out: to, n, params: &[] }.run() };
+    unsafe { LoopCall { f, ins: &ins, out: to, n, params: &[] }.run() };
     out
 }
 
