@@ -9,7 +9,7 @@ use crate::kernels::{self, ViewMut};
 use crate::ops::core::arguments::Tensors;
 use crate::ops::core::broadcast::{astype, reshape_dims};
 use crate::ops::core::structured::{
-    NodeSpec, batched_output_dims, from_end, move_cost, record_output, save_none,
+    Cx, NodeSpec, batched_output_dims, from_end, move_cost, record_output, save_none,
 };
 use crate::ops::core::view::{ViewStep, slice_axis, view_through};
 use crate::ops::shape::broadcast_arrays::{at_least_1d, at_least_2d, at_least_3d};
@@ -26,8 +26,11 @@ fn common_dtype(op: &'static str, pieces: &[Tensor]) -> Result<DType> {
     Ok(pieces.iter().fold(first.dtype(), |d, x| d.promote(x.dtype())))
 }
 
-/// Concatenates pieces of one dtype along a valid axis.
-pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+/// The length of a concatenation along the joined axis.
+///
+/// # Errors
+/// `Shape` for pieces that differ in another axis.
+fn joined_length(pieces: &[Tensor], axis: usize) -> Result<usize> {
     let first = pieces[0].shape();
     let mut length = first[axis];
     for (i, piece) in pieces.iter().enumerate().skip(1) {
@@ -47,8 +50,13 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
         }
         length += shape[axis];
     }
-    let mut dims = ShapeVec::from_slice(first);
-    dims[axis] = length;
+    Ok(length)
+}
+
+/// Concatenates pieces of one dtype along a valid axis.
+pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
+    let mut dims = ShapeVec::from_slice(pieces[0].shape());
+    dims[axis] = joined_length(pieces, axis)?;
     let out = Tensor::empty(&dims, pieces[0].dtype())?;
     let (mut whole, mut start) = (out.view_mut(), 0);
     let (mut inputs, mut lengths) = (SmallVec::<[&Tensor; 8]>::new(), ShapeVec::new());
@@ -75,18 +83,20 @@ pub(crate) fn join(pieces: &[Tensor], axis: usize) -> Result<Tensor> {
                 Ok(())
             },
         }
-        .with_jvp(|(axis, lengths), cx| {
-            let (mut dims, dtype) = (batched_output_dims(cx), cx.outputs_of_call()[0].dtype());
-            let axis = dims.len() - axis;
-            let mut piece = |(i, &len): (usize, &usize)| {
-                dims[axis] = len;
-                cx.take_grad(i).map_or_else(|| Tensor::zeros(&dims, dtype), Ok)
-            };
-            let pieces: Vec<Tensor> =
-                lengths.iter().enumerate().map(&mut piece).collect::<Result<_>>()?;
-            cx.give(0, join(&pieces, axis)?)
-        })
+        .with_jvp(join_tangents)
     })
+}
+
+/// The tangent of a concatenation from those of its pieces.
+fn join_tangents((axis, lengths): &(usize, ShapeVec), cx: &mut Cx<'_>) -> Result<()> {
+    let (mut dims, dtype) = (batched_output_dims(cx), cx.outputs_of_call()[0].dtype());
+    let axis = dims.len() - axis;
+    let mut pieces = Vec::with_capacity(lengths.len());
+    for (i, &len) in lengths.iter().enumerate() {
+        dims[axis] = len;
+        pieces.push(cx.take_grad(i).map_or_else(|| Tensor::zeros(&dims, dtype), Ok)?);
+    }
+    cx.give(0, join(&pieces, axis)?)
 }
 
 /// Stacks pieces of one dtype and shape along a new axis.
