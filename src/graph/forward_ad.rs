@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use smallvec::{SmallVec, smallvec};
@@ -22,6 +23,7 @@ use super::rule::{Rule, RuleRef};
 use super::rule_context::{Context, NO_TARGET, SavedEdges};
 use super::value::Value;
 use crate::error::{Error, Result};
+use crate::threads::Lock;
 
 /// A forward derivative that is being computed on this thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ const MAKE_DUAL: &str = "make_dual";
 type Tangents<V> = SmallVec<[Option<V>; 1]>;
 
 static LAST_SERIAL: AtomicU64 = AtomicU64::new(0);
+/// The live levels of all threads.
+static LIVE: Lock<BTreeSet<u64>> = Lock::new(BTreeSet::new());
 
 thread_local! {
     /// The live levels, outermost first.
@@ -53,6 +57,7 @@ thread_local! {
 /// `columns`, each value has so many tangents, along a first axis of its own.
 pub fn enter_level(records: bool, columns: Option<usize>) -> u64 {
     let serial = LAST_SERIAL.fetch_add(1, Ordering::Relaxed) + 1;
+    LIVE.lock().insert(serial);
     LEVELS.with_borrow_mut(|levels| levels.push(Level { serial, records, columns }));
     Mode::current().with(DUAL, true).set();
     serial
@@ -60,6 +65,7 @@ pub fn enter_level(records: bool, columns: Option<usize>) -> u64 {
 
 /// Exits a level; tensors keep its tangents, which nobody reads any more. False if it is not live on this thread.
 pub fn exit_level(serial: u64) -> bool {
+    LIVE.lock().remove(&serial);
     let (found, any) = LEVELS.with_borrow_mut(|levels| {
         let before = levels.len();
         levels.retain(|level| level.serial != serial);
@@ -181,6 +187,12 @@ pub fn edge_below<V: Value>(edge: Option<Edge<V>>, level: u64) -> Option<Edge<V>
     now
 }
 
+/// Whether the edge leads to reverse mode, and not to tangents only.
+#[inline]
+pub fn has_history<V: Value>(edge: &Edge<V>) -> bool {
+    dual_of(edge).is_none() || edge_below(Some(edge.clone()), 0).is_some()
+}
+
 /// The tangent of a level, if the edge has one.
 fn tangent_of<V: Value>(edge: Option<&Edge<V>>, level: u64) -> Result<Option<V>> {
     let mut now = edge;
@@ -265,19 +277,35 @@ fn collect_levels<V: Value>(edge: &Edge<V>, levels: &mut Levels) {
 #[inline]
 pub fn with_tangents<V: Value>(node: NodeRef<V>, outputs: &[V]) -> Result<NodeRef<V>> {
     let mode = Mode::current();
-    if mode.0 & (DUAL | TRANSFORM) != 0 && LAST_SERIAL.load(Ordering::Relaxed) != 0 {
-        refuse_ended(&node)?;
+    if LAST_SERIAL.load(Ordering::Relaxed) != 0 {
+        refuse_foreign(&node, mode)?;
     }
     if mode.has(DUAL) { push_levels(node, mode, outputs, Err) } else { Ok(node) }
 }
 
-/// Refuses an operation on a tensor that was kept from a level that has ended: the derivative through it would be missing.
-/// Saved values never lead to one, see `without_ended`.
+/// Refuses an operation on a tensor with a tangent of a level that this thread is not in: one that has ended, in a transform,
+/// and one of another thread. The derivative through it would be missing. Saved values never lead to an ended one, see
+/// `without_ended`.
+#[inline]
+fn refuse_foreign<V: Value>(node: &NodeRef<V>, mode: Mode) -> Result<()> {
+    match node.edges().iter().flatten().find(|edge| is_ended(edge)) {
+        Some(edge) => foreign_error(node, edge, mode),
+        None => Ok(()),
+    }
+}
+
 #[cold]
-fn refuse_ended<V: Value>(node: &NodeRef<V>) -> Result<()> {
-    let Some(edge) = node.edges().iter().flatten().find(|edge| is_ended(edge)) else {
+fn foreign_error<V: Value>(node: &NodeRef<V>, edge: &Edge<V>, mode: Mode) -> Result<()> {
+    if dual_of(edge).is_some_and(|dual| LIVE.lock().contains(&dual.level)) {
+        return Err(Box::new(Error::State {
+            op: node.name(),
+            what: "a tensor with a tangent is used on another thread than the one that computes the derivative".into(),
+            remedy: "compute on that thread, or pass x.detach() where a constant is meant",
+        }));
+    }
+    if mode.0 & (DUAL | TRANSFORM) == 0 {
         return Ok(());
-    };
+    }
     Err(Box::new(Error::KeptTangent { op: node.name(), what: describe_kept(edge) }))
 }
 
@@ -324,8 +352,7 @@ fn push_levels<V: Value>(
         return Ok(node);
     }
     levels.sort_unstable_by_key(|level| level.serial);
-    let has_history = |edge: &Edge<V>| edge_below(Some(edge.clone()), 0).is_some();
-    let recorded = mode.has(GRAD) && node.edges().iter().flatten().any(has_history);
+    let recorded = mode.has(GRAD) && node.edges().iter().flatten().any(has_history::<V>);
     let edges_to = |node: &NodeRef<V>| -> Edges<V> {
         (0..node.outputs()).map(|k| Some(Edge::new(node.clone(), k))).collect()
     };

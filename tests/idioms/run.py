@@ -25,7 +25,10 @@ SHARES = {
     "gradient": 1.0,
     "compiled": 0.3,
     "loop": 0.15,
+    "forward": 0.3,
     "second": 0.15,
+    "forward_over_reverse": 0.1,
+    "compiled_forward": 0.05,
     "node": 0.15,
     "checkpointed": 0.1,
     "compiled_loop": 0.05,
@@ -151,6 +154,29 @@ def gradient(case: Case) -> None:
 
 
 @way
+def forward(case: Case) -> None:
+    """`jvp`."""
+    wanted, slope = case.wanted()
+    given = tuple(case.program.fresh_arguments())
+    got, change = fg.jvp(case.on_tensors, given, tuple(case.direction))
+    case.compare("the value is", got, wanted, VALUE)
+    case.compare("the change is", change, slope, SLOPE)
+    case.unchanged(list(given))
+
+
+@way
+def compiled_forward(case: Case) -> None:
+    """A compiled `jvp`, recorded at one point and replayed there and at another one."""
+    direction = tuple(case.direction)
+    run = fg.compile(lambda *given: fg.jvp(case.on_tensors, given, direction))
+    for shift in (0.0, 0.0, 0.03):
+        wanted, slope = case.wanted(shift)
+        got, change = run(*case.program.fresh_arguments(shift))
+        case.compare("the compiled value is", got, wanted, VALUE)
+        case.compare("the compiled change is", change, slope, SLOPE)
+
+
+@way
 def plain(case: Case) -> None:
     """`value_and_grad` of the program with NumPy itself."""
     gradient(Case(case.program, np))
@@ -266,6 +292,15 @@ def second(case: Case) -> None:
 
     got = fg.grad(slope, argnums=case.argnums)(*case.arguments)
     case.compare("the second derivative is", case.along(got), wanted, CURVE)
+
+
+@way
+def forward_over_reverse(case: Case) -> None:
+    """The change of the gradient."""
+    wanted = curve_of(case.on_arrays, case.arguments, case.direction)
+    slopes = fg.grad(case.on_tensors, argnums=case.argnums)
+    changes = fg.jvp(slopes, tuple(case.arguments), tuple(case.direction))[1]
+    case.compare("the second derivative is", case.along(changes), wanted, CURVE)
 
 
 def tried(program: Program, name: str, module: Any = fnp) -> Outcome:

@@ -26,7 +26,7 @@ def chosen(seed: int) -> tuple[Program, list[str]]:
     if rng.randrange(HOSTILE) == 0:
         return write(seed, writes_argument=True), ["gradient"]
     names = chosen_ways(rng)
-    static = {"compiled", "node", "loop", "compiled_loop"} & set(names)
+    static = {"compiled", "node", "loop", "compiled_loop", "compiled_forward"} & set(names)
     return write(seed, dynamic=not static), names
 
 

@@ -170,15 +170,32 @@ class TestForwardAD:
             ):
                 forward_ad.exit_dual_level(level=outer)
 
-    def test_another_thread_has_its_own_levels(self) -> None:
-        found: list[Any] = []
+    def test_a_tensor_with_a_tangent_stays_on_its_thread(self) -> None:
+        raised: list[BaseException] = []
+
+        def compute(dual: fg.Tensor) -> None:
+            try:
+                dual * 2
+            except GradientError as error:
+                raised.append(error)
+
         with forward_ad.dual_level():
             dual = forward_ad.make_dual(fg.ones(3), fg.ones(3))
-            thread = threading.Thread(target=lambda: found.append(forward_ad.unpack_dual(dual * 2)))
+            thread = threading.Thread(target=compute, args=(dual,))
             thread.start()
             thread.join()
-        assert found[0].tangent is None
-        np.testing.assert_array_equal(found[0].primal.detach().numpy(), 2 * np.ones(3))
+        assert "multiply: a tensor with a tangent is used on another thread" in str(raised[0])
+        # Outside of every level and transform it is a constant.
+        np.testing.assert_array_equal((dual * 2).detach().numpy(), 2 * np.ones(3))
+
+    def test_a_tangent_is_no_gradient(self) -> None:
+        def f(x: Any) -> Any:
+            return fg.autograd.grad((x * x).sum(), x)[0]
+
+        with pytest.raises(GradientError, match="does not require grad"):
+            fg.jvp(f, (X,), (X,))
+        change = fg.jvp(fg.grad(lambda x: (x * x).sum()), (X,), (X,))[1]
+        np.testing.assert_allclose(change, 2 * X)
 
     def test_an_error_ends_the_level(self) -> None:
         def fail(x: Any) -> Any:

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::graph::{DUAL, Host, Mode, ModeGuard, NestedStart, Pass, Targets};
+use crate::graph::{DUAL, Host, Mode, ModeGuard, NestedStart, Pass, Targets, forward_ad};
 use crate::ops::core::broadcast::astype;
 use crate::ops::core::shape_dtype::ShapeDType;
 use crate::tensor::{Edge, Tensor};
@@ -27,7 +27,8 @@ pub type Endpoints = SmallVec<[Endpoint; 1]>;
 impl Endpoint {
     /// The endpoint at a tensor; `None` if it does not require grad.
     pub fn of(tensor: &Tensor) -> Option<Endpoint> {
-        Some(Endpoint { edge: tensor.grad_edge()?, spec: ShapeDType::of(tensor) })
+        let edge = tensor.grad_edge().filter(forward_ad::has_history)?;
+        Some(Endpoint { edge, spec: ShapeDType::of(tensor) })
     }
 
     /// The tensor as a root of a pass.
