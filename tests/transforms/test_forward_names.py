@@ -287,3 +287,46 @@ class TestOwnRules:
         assert fg.jvp(tripled, (2.0,), (5.0,)) == (6.0, 15.0)
         with pytest.raises(ArgumentTypeError, match='give a function, "same" or None'):
             fg.extend.defjvp(times, 3)
+
+
+class Thresholded(fg.Function):
+    """Its backward is not linear, so that its transpose is no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return fg.where(abs(g) > 1e-3, g * 2, g)
+
+
+class TestChecks:
+    """`gradcheck` compares forward mode, too."""
+
+    def test_right_ones_pass(self) -> None:
+        x = fg.tensor(X, requires_grad=True)
+        for fast_mode in (False, True):
+            assert fg.gradcheck(
+                lambda x: (x * x, x.sum()), x, check_forward_ad=True, fast_mode=fast_mode
+            )
+        assert fg.gradgradcheck(lambda x: x**3, x, check_fwd_over_rev=True)
+        z = fg.tensor(X + 1j, requires_grad=True)
+        assert fg.gradcheck(lambda z: z * z.conj() * z, z, check_forward_ad=True)
+
+    def test_a_wrong_forward_rule_is_found(self) -> None:
+        x = fg.tensor(X, requires_grad=True)
+        with pytest.raises(fg.errors.GradcheckError, match="forward mode: along a random"):
+            fg.gradcheck(lambda x: Scale.apply(x, x, 1.0), x, check_forward_ad=True)
+
+    def test_a_backward_that_is_not_linear_is_found(self) -> None:
+        x = fg.tensor(X, requires_grad=True)
+        report = fg.gradcheck(
+            Thresholded.apply,
+            x,
+            check_forward_ad=True,
+            check_undefined_grad=False,
+            raise_exception=False,
+        )
+        assert not report
+        assert "forward mode" in report.summary()

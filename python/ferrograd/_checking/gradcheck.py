@@ -17,7 +17,7 @@ from ferrograd._checking.error_report import (
     get_max_difference,
 )
 from ferrograd._checking.jacobians import GradcheckProblem, compute_gradients, prepare_problem
-from ferrograd._core import Node, Tensor, _grad, tensor
+from ferrograd._core import Node, Tensor, _copy_dual, _grad, tensor
 from ferrograd._inspect import compare_with_arrays
 from ferrograd._inspect.graph_walk import iter_reachable_nodes
 from ferrograd._tensor.array_recording import call_with_recorded_arrays
@@ -51,8 +51,9 @@ def gradcheck(
     of several, count as zeros. If the function accepts plain arrays, its value on copies of them
     must equal that on tensors. `check_grad_dtypes` checks that each gradient has its input's dtype.
     `fast_mode` compares one random projection for each output and input: two evaluations for each
-    input. `check_batched_grad` has no effect; `check_forward_ad` is refused. A function whose
-    derivative is meant to differ from its slope (straight-through estimators) cannot pass.
+    input. `check_forward_ad` also compares the changes that forward mode computes, along a random
+    direction of each input. `check_batched_grad` has no effect. A function whose derivative is
+    meant to differ from its slope (straight-through estimators) cannot pass.
 
     Returns a report that is true if everything agrees. Otherwise raises `GradcheckError` with the
     report, unless `raise_exception` is False. Errors: `ArgumentError` if no input can be checked,
@@ -62,7 +63,6 @@ def gradcheck(
     >>> print(fg.gradcheck(fg.sin, fg.tensor([0.5, 1.0], requires_grad=True)).summary())
     gradcheck passed: 4 entries, largest error ... absolute, ... relative
     """
-    _refuse_forward_mode(check_forward_ad)
     problem = prepare_problem(function, inputs)
     comparison, faults = Comparison(), []
     try:
@@ -71,6 +71,7 @@ def gradcheck(
         faults += _check_determinism(difference, nondet_tol) + _check_zero_gradients(problem)
         faults += _check_undefined_gradients(problem) if check_undefined_grad else []
         faults += _check_gradient_dtypes(function, inputs) if check_grad_dtypes else []
+        faults += _check_forward_mode(problem, eps, (atol, rtol)) if check_forward_ad else []
     except GradcheckError as error:
         if raise_exception:
             raise
@@ -81,12 +82,25 @@ def gradcheck(
     return report
 
 
-def _refuse_forward_mode(check_forward_ad: bool) -> None:
-    if check_forward_ad:
-        raise NotImplementedError(
-            "gradcheck: check_forward_ad=True, but derivatives are computed backward only; leave it"
-            " out"
-        )
+def _check_forward_mode(
+    problem: GradcheckProblem, eps: float, tolerance: tuple[float, float]
+) -> list[str]:
+    """The changes by forward mode that differ from central differences."""
+    atol, rtol = tolerance
+    rng, faults = np.random.default_rng(0), []
+    for i in problem.checked:
+        direction = rng.standard_normal(problem.args[i].shape)
+        pairs = jacobians.compute_changes(problem, i, direction, eps)
+        for o, (change, slope) in enumerate(pairs):
+            if not np.allclose(change, slope, rtol, atol * max(1.0, direction.size**0.5)):
+                k = np.argmax(np.abs(change - slope))
+                faults.append(
+                    f"forward mode: along a random direction of input {i}, output {o} changes by"
+                    f" {change.flat[k]:.6g} at element {k}, and by {slope.flat[k]:.6g} by central"
+                    " differences; check the jvp of custom functions, and that their backward is"
+                    " linear in the gradients"
+                )
+    return faults
 
 
 JacobianPair = tuple[Jacobians, Jacobians, list[Any], float]
@@ -242,9 +256,9 @@ def gradgradcheck(
     """Checks the second derivatives: `gradcheck` of the gradient.
 
     `grad_outputs` are the vectors the gradient is taken with, random ones by default; tensors or
-    arrays. The other arguments are those of `gradcheck`; `check_fwd_over_rev` is refused.
+    arrays. The other arguments are those of `gradcheck`; `check_fwd_over_rev`
+    also compares forward mode over the gradient.
     """
-    _refuse_forward_mode(check_fwd_over_rev)
     problem = prepare_problem(function, inputs)
     outputs = problem.evaluate_outputs(problem.args)
     if grad_outputs is None:
@@ -270,6 +284,7 @@ def gradgradcheck(
         check_undefined_grad=check_undefined_grad,
         check_grad_dtypes=check_grad_dtypes,
         check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
         fast_mode=fast_mode,
     )
 
@@ -284,6 +299,8 @@ def _make_gradient_function(problem: GradcheckProblem) -> Callable[..., list[Ten
             for i in problem.checked:
                 if not own[i].requires_grad:
                     own[i] = own[i].detach().requires_grad_()
+                elif (copy := _copy_dual(own[i])) is not None:
+                    own[i] = copy
             pairs = [
                 (o, v)
                 for o, v in zip(problem.evaluate_outputs(own), vectors, strict=True)

@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from ferrograd._checking.error_report import Jacobians
-from ferrograd._core import Tensor, _grad, tensor, view_as_complex, view_as_real
+from ferrograd._core import (
+    Tensor,
+    _enter_dual_level,
+    _exit_dual_level,
+    _grad,
+    _make_dual,
+    _unpack_dual,
+    tensor,
+    view_as_complex,
+    view_as_real,
+)
 from ferrograd._tensor.array_recording import call_with_recorded_arrays
 from ferrograd._tensor.finite_sequences import convert_to_list
 from ferrograd._tensor.modes import enable_grad
@@ -254,3 +264,22 @@ def _draw_direction(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndar
     vector = rng.uniform(0.5, 1.5, shape) * rng.choice([-1.0, 1.0], shape)
     length = float(np.linalg.norm(vector))
     return np.asarray(vector / length if length else vector)
+
+
+def compute_changes(
+    problem: GradcheckProblem, position: int, direction: np.ndarray, eps: float
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The changes of the outputs along a direction of an input: forward mode, and differences."""
+    slopes = _compute_central_differences(problem, position, direction, eps)
+    level = _enter_dual_level(False)
+    try:
+        args = [a.detach() if isinstance(a, Tensor) else a for a in problem.args]
+        args[position] = _make_dual(args[position], tensor(direction), level)
+        outputs = problem.evaluate_outputs(args)
+        changes = [_unpack_dual(output, level)[1] for output in outputs]
+    finally:
+        _exit_dual_level(level)
+    return [
+        (np.zeros(slope.shape) if c is None else c.detach().numpy().reshape(slope.shape), slope)
+        for c, slope in zip(changes, slopes, strict=True)
+    ]

@@ -175,7 +175,7 @@ def jvp(
 def _push_quickly(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, Any] | None:
-    """`jvp` of floats and float arrays outside other transforms; None, without a call, for others."""
+    """`jvp` of floats and float arrays outside other transforms; otherwise None, without a call."""
 
     def finish(result: Any, inputs: list[Tensor], kinds: list[int], level: int) -> tuple[Any, Any]:
         spec = TransformSpec("jvp", f, tuple(range(len(primals))), None)

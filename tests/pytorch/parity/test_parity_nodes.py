@@ -332,8 +332,8 @@ class TestGradcheckFunctions:
     def test_pytorch_s_other_arguments(self) -> None:
         assert fg.gradcheck(fg.sin, leaf(), check_batched_grad=True)
         assert fg.gradgradcheck(fg.sin, leaf(), check_batched_grad=True, check_grad_dtypes=True)
-        with pytest.raises(NotImplementedError, match="backward only"):
-            fg.gradcheck(fg.sin, leaf(), check_forward_ad=True)
+        assert fg.gradcheck(fg.sin, leaf(), check_forward_ad=True)
+        assert fg.gradgradcheck(fg.sin, leaf(), check_fwd_over_rev=True)
 
 
 class TestCheckpointContexts:
