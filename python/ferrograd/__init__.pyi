@@ -240,6 +240,8 @@ from ferrograd.hips.builtins import (
 )
 from ferrograd.transforms import (
     check_grads as check_grads,
+    custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
     deriv as deriv,
     elementwise_grad as elementwise_grad,
     grad as grad,
@@ -260,6 +262,7 @@ from ferrograd.transforms import (
     make_jvp as make_jvp,
     make_vjp as make_vjp,
     multigrad_dict as multigrad_dict,
+    stop_gradient as stop_gradient,
     tensor_jacobian_product as tensor_jacobian_product,
     value_and_grad as value_and_grad,
     vector_jacobian_product as vector_jacobian_product,

@@ -192,7 +192,7 @@ MISSING = (
     MissingNames("", "device_put", "fg.tensor", library="JAX"),
     MissingNames("", "ops", "fg.index_add, or fg.scatter_reduce", library="JAX"),
     MissingNames(
-        "", "custom_vjp custom_jvp custom_gradient", "fg.Function, or fg.primitive", library="JAX"
+        "", "custom_gradient", "fg.custom_vjp, fg.Function, or fg.primitive", library="JAX"
     ),
     MissingNames("", "remat", "fg.checkpoint", library="JAX"),
     MissingNames(
@@ -215,7 +215,6 @@ MISSING = (
         "nothing: there is the CPU",
         library="JAX",
     ),
-    MissingNames("", "stop_gradient", "x.detach()", library="JAX"),
     MissingNames("", "device_get", "x.numpy()", library="JAX"),
     MissingNames("", "linear_transpose", "fg.vjp", library="JAX"),
     MissingNames("", "image", "nn.functional.interpolate", library="JAX"),

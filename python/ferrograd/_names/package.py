@@ -174,7 +174,7 @@ PACKAGE = (
         " multigrad_dict tensor_jacobian_product value_and_grad vector_jacobian_product",
         hips=SAME,
     ),
-    NameGroup("transforms", "hvp"),
+    NameGroup("transforms", "custom_jvp custom_vjp hvp stop_gradient"),
 )
 
 NAME_TABLE = NameTable(PACKAGE)

@@ -12,6 +12,11 @@ from ferrograd.transforms._by_name import (
     vector_jacobian_product as vector_jacobian_product,
 )
 from ferrograd.transforms._check_grads import CheckError as CheckError, check_grads as check_grads
+from ferrograd.transforms._custom_rules import (
+    custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
+    stop_gradient as stop_gradient,
+)
 from ferrograd.transforms._forward import (
     hvp as hvp,
     linearize as linearize,

@@ -228,8 +228,8 @@ fn vjp(
 type ValueAndGrad<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>, bool);
 
 /// The value (if `valued`) and the gradient of a scalar result of `_traced_call`, in the argument's kind; recorded if
-/// the result also depends on tensors of the caller. None if the result is no recorded scalar, does not depend on the
-/// argument, depends on the argument of an ended transform, or the argument was written to.
+/// the result also depends on tensors of the caller. None if the result is no recorded scalar, depends on the argument of
+/// an ended transform, or the argument was written to.
 fn fast_value_and_grad<'py>(
     before: Mode,
     result: &Bound<'py, PyAny>,
@@ -245,8 +245,10 @@ fn fast_value_and_grad<'py>(
     let attached = kind == ArgumentKind::Tensor
         && before.has(GRAD)
         && (!x.is_leaf() || depends_on_others(&[out], &[x]));
-    let Some(slope) = vjp(py, out, x, None, attached)? else {
-        return Ok(None);
+    let slope = match vjp(py, out, x, None, attached)? {
+        Some(slope) => slope,
+        // A backward written in Python returned None.
+        None => Tensor::zeros(x.shape(), x.dtype())?,
     };
     // The engine's gradient is the conjugate of the transforms' convention.
     let slope = if slope.dtype().is_complex() { to_py_result(conjugate(&slope))? } else { slope };
