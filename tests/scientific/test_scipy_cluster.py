@@ -78,6 +78,9 @@ def test_kmeans_of_a_guess(thresh: float) -> None:
         )
     far = np.append(GUESS, [[99.0, 99.0]], axis=0)  # nothing is near: SciPy drops it
     assert ours.kmeans(fg.tensor(POINTS), far)[0].shape == (3, 2)
+    for points in (POINTS, fg.tensor(POINTS)):
+        with pytest.raises(ValueError, match="thresh is -1"):
+            ours.kmeans(points, far, thresh=-1.0)
     with pytest.raises(fg.errors.ArgumentError, match="at least one"):
         ours.kmeans(fg.tensor(POINTS), 0)
 

@@ -89,6 +89,11 @@ def kmeans(
     ([[0.5], [9.0]], 0.75)
     """
     given = {"rng": rng} if seed is None else {"seed": seed}
+    if np.size(thresh) == 1 and not np.all(_to_array(thresh) >= 0):
+        # SciPy would never stop.
+        raise _ArgumentError(
+            f"kmeans: thresh is {thresh!r}; give the smallest change that counts, 0 or more"
+        )
     if not _holds_tensor([obs, k_or_guess]):
         plain: tuple[Any, Any] = _get_scipy_function("cluster.vq.kmeans")(
             obs, k_or_guess, iter, thresh, check_finite, **given
