@@ -65,14 +65,38 @@ pub fn enter_level(records: bool, columns: Option<usize>) -> u64 {
 
 /// Exits a level; tensors keep its tangents, which nobody reads any more. False if it is not live on this thread.
 pub fn exit_level(serial: u64) -> bool {
-    LIVE.lock().remove(&serial);
     let (found, any) = LEVELS.with_borrow_mut(|levels| {
         let before = levels.len();
         levels.retain(|level| level.serial != serial);
         (levels.len() < before, !levels.is_empty())
     });
-    Mode::current().with(DUAL, any).set();
+    if found {
+        LIVE.lock().remove(&serial);
+        Mode::current().with(DUAL, any).set();
+    }
     found
+}
+
+/// A level that is exited when it is dropped, also by an error or a panic.
+#[derive(Debug)]
+pub struct LevelGuard(u64);
+
+impl LevelGuard {
+    /// Enters a level, see [`enter_level`].
+    pub fn enter(records: bool, columns: Option<usize>) -> LevelGuard {
+        LevelGuard(enter_level(records, columns))
+    }
+
+    /// The serial number of the level.
+    pub fn serial(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Drop for LevelGuard {
+    fn drop(&mut self) {
+        exit_level(self.0);
+    }
 }
 
 /// The level, if it is live and not hidden.

@@ -9,20 +9,13 @@ use crate::bindings::backward::ended_transforms::depends_on_ended;
 use crate::bindings::backward::fast_grad::{ArgumentKind, argument};
 use crate::bindings::backward::transform_arguments::ActiveArgument;
 use crate::bindings::call::thread_state::check_stack;
-use crate::bindings::errors::{to_py_result, to_python};
+use crate::bindings::errors::to_py_result;
 use crate::bindings::interop::numpy;
 use crate::bindings::object::{PyTensor, item_to_python, wrap};
-use crate::graph::{DUAL, GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM, forward_ad};
+use crate::graph::forward_ad::LevelGuard;
+use crate::graph::{DUAL, GRAD, INFERENCE, Mode, ModeGuard, TRACING, TRANSFORM};
+use crate::ops::autograd::forward_mode::{make_dual, unpack_dual};
 use crate::tensor::Tensor;
-
-/// A level of forward mode, which ends when it is dropped.
-struct Level(u64);
-
-impl Drop for Level {
-    fn drop(&mut self) {
-        forward_ad::exit_level(self.0);
-    }
-}
 
 /// The primals as tensors, their tangents, and the kind of the results.
 type Arguments = (SmallVec<[(Tensor, Tensor); 2]>, SmallVec<[ArgumentKind; 2]>);
@@ -64,11 +57,10 @@ pub(crate) fn _fast_jvp<'py>(
     }
     let Some((pairs, kinds)) = read_arguments(primals, tangents)? else { return Ok(None) };
     let _mode = ModeGuard::new(Mode(before.0 | GRAD | TRANSFORM));
-    let level = Level(forward_ad::enter_level(false, None));
+    let level = LevelGuard::enter(false, None);
     let mut duals: SmallVec<[Bound<'py, PyTensor>; 2]> = SmallVec::new();
     for (x, t) in &pairs {
-        let edge = forward_ad::dual_edge(None, t.clone(), level.0);
-        duals.push(wrap(py, x.detach().attach(edge))?.cast_into()?);
+        duals.push(wrap(py, make_dual(x, t, level.serial()))?.cast_into()?);
     }
     let result = {
         let _active: SmallVec<[ActiveArgument; 2]> =
@@ -81,14 +73,18 @@ pub(crate) fn _fast_jvp<'py>(
         ArgumentKind::Array
     };
     if pairs.iter().all(|(x, _)| x.version() == 0)
-        && let Some(found) = unpack(py, &result, level.0, kind)?
+        && let Some(found) = unpack(py, &result, level.serial(), kind)?
     {
         return Ok(Some(found));
     }
     let codes: Vec<u8> = kinds.iter().map(|kind| *kind as u8).collect();
     let inputs: PyResult<Vec<_>> = pairs.iter().map(|(x, _)| wrap(py, x.clone())).collect();
-    let found =
-        finish.call1((result, PyList::new(py, inputs?)?, PyList::new(py, codes)?, level.0))?;
+    let found = finish.call1((
+        result,
+        PyList::new(py, inputs?)?,
+        PyList::new(py, codes)?,
+        level.serial(),
+    ))?;
     Ok(Some(found.extract()?))
 }
 
@@ -104,14 +100,13 @@ fn unpack<'py>(
     if !out.dtype().is_inexact() || depends_on_ended(&[out]) {
         return Ok(None);
     }
-    let (change, _) = to_py_result(forward_ad::unpack_dual(out, level))?;
+    let (value, change) = to_py_result(unpack_dual(out, level))?;
     let Some(change) = change else { return Ok(None) };
-    let change = change.detach().separate(false).map_err(to_python)?;
     let to_python = |tensor: &Tensor, owned: bool| match (tensor.ndim(), kind) {
         (0, ArgumentKind::Float) => item_to_python(py, tensor),
         (0, _) => numpy::scalar(py, tensor),
         _ if owned => numpy::export(py, tensor, true),
         _ => numpy::to_new_array(py, tensor),
     };
-    Ok(Some((to_python(&out.detach(), false)?, to_python(&change, true)?)))
+    Ok(Some((to_python(&value, false)?, to_python(&change, true)?)))
 }

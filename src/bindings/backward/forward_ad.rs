@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use crate::bindings::errors::to_python;
 use crate::bindings::object::{PyTensor, wrap};
 use crate::graph::{forward_ad, grad_enabled};
-use crate::tensor::Tensor;
+use crate::ops::autograd::forward_mode::{make_dual, unpack_dual};
 
 /// Enters a level of forward mode on this thread and returns its serial number; with `records`, tangents are recorded for
 /// reverse mode; with `columns`, a tangent has so many rows along a first axis that its value has not.
@@ -28,10 +28,7 @@ pub(crate) fn _make_dual<'py>(
     tangent: &Bound<'py, PyTensor>,
     level: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, primal) = (primal.py(), &primal.get().tensor);
-    let tangent = tangent.get().tensor.clone();
-    let edge = forward_ad::dual_edge(primal.grad_edge(), tangent, level);
-    wrap(py, primal.detach().attach(edge))
+    wrap(primal.py(), make_dual(&primal.get().tensor, &tangent.get().tensor, level))
 }
 
 /// A copy of a tensor that a transform differentiates by: a new leaf below the tangents of live levels. None if it has no
@@ -54,16 +51,7 @@ pub(crate) fn _unpack_dual<'py>(
     dual: &Bound<'py, PyTensor>,
     level: u64,
 ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-    let (py, dual) = (dual.py(), &dual.get().tensor);
-    let (tangent, below) = forward_ad::unpack_dual(dual, level).map_err(to_python)?;
-    let primal = match below {
-        Some(edge) => dual.detach().attach(edge),
-        None => dual.detached(),
-    };
-    let separate = |t: Tensor| {
-        let has_history = t.requires_grad();
-        t.separate(has_history).map_err(to_python)
-    };
-    let tangent = tangent.map(separate).transpose()?.map(|t| wrap(py, t)).transpose()?;
-    Ok((wrap(py, primal)?, tangent))
+    let py = dual.py();
+    let (primal, tangent) = unpack_dual(&dual.get().tensor, level).map_err(to_python)?;
+    Ok((wrap(py, primal)?, tangent.map(|tangent| wrap(py, tangent)).transpose()?))
 }

@@ -1,17 +1,9 @@
-//! `jvp`: the derivative of a function along a direction, by forward mode.
+//! `jvp`: the derivative of a function along a direction, by forward mode; and tensors with tangents.
 
 use crate::error::{Error, Result};
-use crate::graph::{forward_ad, grad_enabled};
+use crate::graph::forward_ad::{self, LevelGuard, dual_edge};
+use crate::graph::grad_enabled;
 use crate::tensor::Tensor;
-
-/// Exits a level when dropped, also by an error or a panic.
-struct Level(u64);
-
-impl Drop for Level {
-    fn drop(&mut self) {
-        forward_ad::exit_level(self.0);
-    }
-}
 
 /// The results of `function(primals)`, and their changes when the primals change by the tangents. Every operation computes its
 /// result and the change of it; nothing is recorded for that, so memory does not grow with the number of operations.
@@ -39,31 +31,44 @@ pub fn jvp(
             remedy: "give one tangent for each primal".into(),
         }));
     }
-    let level = Level(forward_ad::enter_level(grad_enabled(), None));
-    let dual = |(x, t): (&&Tensor, &&Tensor)| make_dual(x, t, level.0);
+    let level = LevelGuard::enter(grad_enabled(), None);
+    let dual = |(x, t): (&&Tensor, &&Tensor)| {
+        check_tangent(x, t)?;
+        Ok(make_dual(x, t, level.serial()))
+    };
     let duals: Result<Vec<Tensor>> = primals.iter().zip(tangents).map(dual).collect();
-    let outputs = function(&duals?)?;
-    let mut changes = Vec::with_capacity(outputs.len());
-    let mut values = Vec::with_capacity(outputs.len());
-    for output in outputs {
-        let (change, below) = forward_ad::unpack_dual(&output, level.0)?;
-        changes.push(match change {
-            Some(change) => {
-                let has_history = change.requires_grad();
-                change.separate(has_history)?
-            }
-            None => Tensor::zeros(output.shape(), output.dtype())?,
-        });
-        values.push(match below {
-            Some(edge) => output.detach().attach(edge),
-            None => output.detach(),
-        });
-    }
-    Ok((values, changes))
+    let unpacked = |output: &Tensor| {
+        let (value, change) = unpack_dual(output, level.serial())?;
+        let zeros = || Tensor::zeros(output.shape(), output.dtype());
+        Ok((value, change.map_or_else(zeros, Ok)?))
+    };
+    function(&duals?)?.iter().map(unpacked).collect()
 }
 
-/// A tensor with the values of `primal` and a tangent.
-fn make_dual(primal: &Tensor, tangent: &Tensor, level: u64) -> Result<Tensor> {
+/// A tensor with the values of `primal` and a tangent of the same shape and dtype.
+pub(crate) fn make_dual(primal: &Tensor, tangent: &Tensor, level: u64) -> Tensor {
+    primal.detach().attach(dual_edge(primal.grad_edge(), tangent.clone(), level))
+}
+
+/// The tensor without the tangents of a level and of inner ones, and its tangent of that level, if it has one.
+///
+/// # Errors
+/// What the rule of an in-place write raised.
+pub(crate) fn unpack_dual(dual: &Tensor, level: u64) -> Result<(Tensor, Option<Tensor>)> {
+    let (tangent, below) = forward_ad::unpack_dual(dual, level)?;
+    let primal = match below {
+        Some(edge) => dual.detach().attach(edge),
+        None => dual.detached(),
+    };
+    let separate = |tangent: Tensor| {
+        let has_history = tangent.requires_grad();
+        tangent.separate(has_history)
+    };
+    Ok((primal, tangent.map(separate).transpose()?))
+}
+
+/// Refuses a tangent of another shape or dtype.
+fn check_tangent(primal: &Tensor, tangent: &Tensor) -> Result<()> {
     if tangent.shape() != primal.shape() {
         return Err(Box::new(Error::GradientShape {
             op: "jvp".into(),
@@ -78,6 +83,5 @@ fn make_dual(primal: &Tensor, tangent: &Tensor, level: u64) -> Result<Tensor> {
             remedy: "give primals and tangents of one floating-point dtype",
         }));
     }
-    let edge = forward_ad::dual_edge(primal.grad_edge(), tangent.clone(), level);
-    Ok(primal.detach().attach(edge))
+    Ok(())
 }

@@ -13,8 +13,8 @@ use crate::kernels::float_to_int::all_fit;
 use crate::kernels::launch::decide;
 use crate::kernels::{self, Reduction};
 use crate::ops::core::structured::{
-    Backward, NodeSpec, Save, VIEW_COST, WhereParams, align_tangent, batched_dims,
-    batched_output_dims, move_cost, record_output, record_unary, save_none,
+    Backward, Cx, NodeSpec, Save, VIEW_COST, WhereParams, batched_dims, batched_output_dims,
+    move_cost, record_output, record_unary, save_none,
 };
 use crate::tensor::Tensor;
 
@@ -203,6 +203,16 @@ pub fn broadcast_to(x: &Tensor, dims: &[usize]) -> Result<Tensor> {
             cx.give(0, broadcast_to(&t, &dims)?)
         })
     })
+}
+
+/// A tangent of a value of `dims` as one of a value of `ndim` axes: batch axes, new axes of size 1, the axes of the value.
+pub(crate) fn align_tangent(cx: &Cx<'_>, tangent: &Tensor, ndim: usize) -> Result<Tensor> {
+    let front = cx.batch().len();
+    let own = &tangent.shape()[front..];
+    let mut dims = ShapeVec::from_slice(cx.batch());
+    dims.resize(front + ndim - own.len(), 1);
+    dims.extend_from_slice(own);
+    reshape_dims(tangent, &dims)
 }
 
 /// Sums a tensor to a shape that broadcasts to its own: the adjoint of `broadcast_to`.

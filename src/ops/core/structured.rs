@@ -12,7 +12,6 @@ use smallvec::SmallVec;
 use crate::array::ShapeVec;
 use crate::error::Result;
 use crate::graph::{self, Context, Flags, Mode, Rule, RuleRef, Saved, forward_ad};
-use crate::ops::core::broadcast::reshape_dims;
 use crate::tensor::{Edge, Tensor, ViewOrigin};
 
 /// The context of a backward call on tensors.
@@ -354,16 +353,6 @@ pub(crate) fn batched_dims(cx: &Cx<'_>, dims: &[usize]) -> ShapeVec {
 /// The shape of output 0 with the batch axes of the running push in front.
 pub(crate) fn batched_output_dims(cx: &Cx<'_>) -> ShapeVec {
     batched_dims(cx, cx.outputs_of_call().first().map_or(&[], |out| out.shape()))
-}
-
-/// A tangent of a value of `dims` as one of a value of `ndim` axes: batch axes, new axes of size 1, the axes of the value.
-pub(crate) fn align_tangent(cx: &Cx<'_>, tangent: &Tensor, ndim: usize) -> Result<Tensor> {
-    let front = cx.batch().len();
-    let own = &tangent.shape()[front..];
-    let mut dims = ShapeVec::from_slice(cx.batch());
-    dims.resize(front + ndim - own.len(), 1);
-    dims.extend_from_slice(own);
-    reshape_dims(tangent, &dims)
 }
 
 /// Converts an axis of `x` to its distance from the end, and back; that number is valid with batch axes in front too.

@@ -10,10 +10,10 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels;
 use crate::ops::core::broadcast::{
-    astype, require_readable, reshape_dims, sum_to, sum_to_batched, swap_axes,
+    align_tangent, astype, require_readable, reshape_dims, sum_to, sum_to_batched, swap_axes,
 };
 use crate::ops::core::elementwise::binary;
-use crate::ops::core::structured::{Cx, NodeSpec, Save, align_tangent, record_output};
+use crate::ops::core::structured::{Cx, NodeSpec, Save, record_output};
 use crate::ops::elementwise::arithmetic::MULTIPLY;
 use crate::ops::elementwise::arithmetic::conjugated;
 use crate::tensor::Tensor;
