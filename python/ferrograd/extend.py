@@ -245,11 +245,8 @@ class _PrimitiveFunction(Function):
         """Calls the rules of the arguments that need a gradient."""
         see: Callable[[Any], Any] = (lambda t: t) if is_grad_enabled() else detach_tensors
         saved = [see(t) for t in ctx.saved_tensors]
-        count = len(ctx.places)
-        args = list(ctx.args)
-        for place, value in zip(ctx.places, saved[:count], strict=True):
-            args[place] = value
-        answers, gradients = saved[count:], [see(g) for g in grads]
+        args = _restore_args(ctx, saved)
+        answers, gradients = saved[len(ctx.places) :], [see(g) for g in grads]
         ans = answers[0] if ctx.several is None else tuple(answers)
         gradients = [_convert_convention(g) for g in gradients]
         g = gradients[0] if ctx.several is None else tuple(gradients)
@@ -261,6 +258,14 @@ class _PrimitiveFunction(Function):
         return tuple(found)
 
 
+def _restore_args(ctx: FunctionContext, saved: list[Any]) -> list[Any]:
+    """The arguments of the call, from the saved values that come first."""
+    args = list(ctx.args)
+    for place, value in zip(ctx.places, saved[: len(ctx.places)], strict=True):
+        args[place] = value
+    return args
+
+
 class _ForwardPrimitiveFunction(_PrimitiveFunction):
     """The recorded operation of a call of a primitive with forward rules."""
 
@@ -270,11 +275,8 @@ class _ForwardPrimitiveFunction(_PrimitiveFunction):
         saved = list(ctx.saved_tensors)
         if not any(t.requires_grad for t in (*saved, *tangents) if isinstance(t, Tensor)):
             saved, tangents = detach_tensors(saved), detach_tensors(tangents)
-        count = len(ctx.places)
-        args = list(ctx.args)
-        for place, value in zip(ctx.places, saved[:count], strict=True):
-            args[place] = value
-        answers = saved[count:]
+        args = _restore_args(ctx, saved)
+        answers = saved[len(ctx.places) :]
         ans = answers[0] if ctx.several is None else tuple(answers)
         given = {i: tangents[i] for i in ctx.places if ctx.needs_input_grad[i + 1]}
         bound = ctx.bound
@@ -334,15 +336,7 @@ def defvjp(
             f"defvjp: the first argument is a {type(function).__name__}; decorate the function with"
             " @primitive first"
         )
-    places = (
-        tuple(range(len(rules)))
-        if argnums is None
-        else tuple(convert_to_list("defvjp", "argnums", argnums))
-    )
-    if len(places) != len(rules):
-        raise ArgumentTypeError(
-            f"defvjp: {len(rules)} rules for {len(places)} argnums; give one rule for each"
-        )
+    places = _match_places("defvjp", rules, argnums)
     for rule in rules:
         if rule is not None and not callable(rule):
             raise ArgumentTypeError(
@@ -403,15 +397,7 @@ def defjvp(
     (9.0, 6.0)
     """
     _check_primitive("defjvp", function)
-    places = (
-        tuple(range(len(rules)))
-        if argnums is None
-        else tuple(convert_to_list("defjvp", "argnums", argnums))
-    )
-    if len(places) != len(rules):
-        raise ArgumentTypeError(
-            f"defjvp: {len(rules)} rules for {len(places)} argnums; give one rule for each"
-        )
+    places = _match_places("defjvp", rules, argnums)
     for place, rule in zip(places, rules, strict=True):
         if rule == "same":
             function.forward_rules[place] = _make_linear_rule(function, place)
@@ -448,8 +434,8 @@ def def_linear(function: Primitive) -> None:
     """Says that a primitive is linear in each of its arguments: forward rules follow from it."""
     _check_primitive("def_linear", function)
 
-    def push(argnum: int, g: Any, _ans: Any, args: Any, kwargs: Any) -> Any:
-        return function(*args[:argnum], g, *args[argnum + 1 :], **kwargs)
+    def push(argnum: int, g: Any, ans: Any, args: Any, kwargs: Any) -> Any:
+        return _make_linear_rule(function, argnum)(g, ans, *args, **kwargs)
 
     defjvp_argnum(function, push)
 
@@ -459,6 +445,16 @@ def _make_linear_rule(function: Primitive, place: int) -> Callable[..., Any]:
         return function(*args[:place], g, *args[place + 1 :], **kwargs)
 
     return push
+
+
+def _match_places(op: str, rules: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
+    """The number of the argument that each rule is for."""
+    places = range(len(rules)) if argnums is None else convert_to_list(op, "argnums", argnums)
+    if len(places) != len(rules):
+        raise ArgumentTypeError(
+            f"{op}: {len(rules)} rules for {len(places)} argnums; give one rule for each"
+        )
+    return tuple(places)
 
 
 def _check_primitive(op: str, function: Any) -> None:

@@ -256,8 +256,8 @@ def gradgradcheck(
     """Checks the second derivatives: `gradcheck` of the gradient.
 
     `grad_outputs` are the vectors the gradient is taken with, random ones by default; tensors or
-    arrays. The other arguments are those of `gradcheck`; `check_fwd_over_rev`
-    also compares forward mode over the gradient.
+    arrays. `check_fwd_over_rev` also compares forward mode over the gradient. The other arguments
+    are those of `gradcheck`.
     """
     problem = prepare_problem(function, inputs)
     outputs = problem.evaluate_outputs(problem.args)

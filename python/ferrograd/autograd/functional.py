@@ -12,7 +12,7 @@ from ferrograd._core import Tensor
 from ferrograd._tensor.creation import ones_like
 from ferrograd._tensor.modes import set_grad_enabled
 from ferrograd.errors import ArgumentError, ArgumentTypeError, GradientError
-from ferrograd.transforms import _forward, _matrix, _reverse
+from ferrograd.transforms import _linear_maps, _matrix, _reverse
 from ferrograd.transforms._argnums import TransformSpec, get_function_name
 from ferrograd.transforms._differentiated_call import describe_value, flatten_outputs, pull, trace
 
@@ -88,7 +88,7 @@ def jvp(
     """`(func(*inputs), Jv)`; `v` may be left out for an input of one element."""
     args, keep = _check_inputs("jvp", func, inputs, strict)
     with set_grad_enabled(create_graph):
-        push = _forward.make_jvp(func, keep)(*args)
+        push = _linear_maps.make_jvp(func, keep)(*args)
         if v is None:
             v = _make_default_vector("jvp", "input", inputs)
         value, change = push(v)

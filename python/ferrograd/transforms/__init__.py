@@ -17,14 +17,14 @@ from ferrograd.transforms._custom_rules import (
     custom_vjp as custom_vjp,
     stop_gradient as stop_gradient,
 )
-from ferrograd.transforms._forward import (
+from ferrograd.transforms._forward_mode import jacfwd as jacfwd, jvp as jvp
+from ferrograd.transforms._linear_maps import (
     hvp as hvp,
     linearize as linearize,
     make_ggnvp as make_ggnvp,
     make_hvp as make_hvp,
     make_jvp as make_jvp,
 )
-from ferrograd.transforms._jvp import jacfwd as jacfwd, jvp as jvp
 from ferrograd.transforms._matrix import (
     hessian as hessian,
     jacobian as jacobian,

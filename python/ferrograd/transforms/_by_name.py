@@ -12,7 +12,7 @@ import numpy as np
 from ferrograd._core import Tensor
 from ferrograd.errors import ArgumentError
 from ferrograd.transforms._argnums import Argnums, P, TransformSpec, set_wrapper_name
-from ferrograd.transforms._forward import hvp, make_jvp
+from ferrograd.transforms._linear_maps import hvp, make_jvp
 from ferrograd.transforms._matrix import jacobian
 from ferrograd.transforms._reverse import grad, make_gradient, make_vjp
 

@@ -18,7 +18,7 @@ from ferrograd._tensor.modes import no_grad
 from ferrograd._tensor.pytree import flatten
 from ferrograd.errors import ArgumentError, GradcheckError
 from ferrograd.transforms._argnums import get_function_name
-from ferrograd.transforms._jvp import jvp
+from ferrograd.transforms._forward_mode import jvp
 from ferrograd.transforms._reverse import vjp
 
 DEFAULT_EPS, DEFAULT_ATOL, DEFAULT_RTOL = 1e-6, 1e-6, 1e-5

@@ -82,6 +82,18 @@ def _is_recorded(leaves: Sequence[Any]) -> bool:
     return any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves)
 
 
+def _save_leaves(ctx: FunctionContext, leaves: Sequence[Any]) -> None:
+    """Saves the leaves of a container, some of which are no tensors."""
+    ctx.constants = [None if isinstance(x, Tensor) else x for x in leaves]
+    ctx.save_for_backward(*[x for x in leaves if isinstance(x, Tensor)])
+
+
+def _restore_leaves(ctx: FunctionContext) -> list[Any]:
+    """What `_save_leaves` saved."""
+    saved = iter(ctx.saved_tensors)
+    return [next(saved) if x is None else x for x in ctx.constants]
+
+
 class _VjpCall(Function):
     """The results of `fwd` with the gradients of `bwd`."""
 
@@ -90,8 +102,7 @@ class _VjpCall(Function):
         """`leaves` are those of the arguments (`count`), the residuals, and the results."""
         ctx.rule, ctx.count = rule, count
         residuals = leaves[count : count + rule.residual_tree.num_leaves]
-        ctx.constants = [None if isinstance(r, Tensor) else r for r in residuals]
-        ctx.save_for_backward(*[r for r in residuals if isinstance(r, Tensor)])
+        _save_leaves(ctx, residuals)
         outs = leaves[count + len(residuals) :]
         return tuple(o.detach().clone() if isinstance(o, Tensor) else tensor(o) for o in outs)
 
@@ -99,9 +110,7 @@ class _VjpCall(Function):
     def backward(ctx: FunctionContext, *grads: Any) -> Any:
         """Calls `bwd`; the residuals get no gradient here, and have their own history."""
         rule = ctx.rule
-        saved = iter(ctx.saved_tensors)
-        residuals = [next(saved) if r is None else r for r in ctx.constants]
-        slopes = rule.pull(rule.residual_tree.unflatten(residuals), grads)
+        slopes = rule.pull(rule.residual_tree.unflatten(_restore_leaves(ctx)), grads)
         rest = len(ctx.needs_input_grad) - 2 - ctx.count
         return (None, None, *slopes, *[None] * rest)
 
@@ -203,8 +212,7 @@ class _JvpCall(Function):
     def forward(ctx: FunctionContext, rule: Any, *leaves: Any) -> Any:
         """Calls the function."""
         ctx.rule = rule
-        ctx.constants = [None if isinstance(x, Tensor) else x for x in leaves]
-        ctx.save_for_backward(*[x for x in leaves if isinstance(x, Tensor)])
+        _save_leaves(ctx, leaves)
         outs, rule.result_tree = flatten(rule.call(leaves))
         return tuple(o if isinstance(o, Tensor) else tensor(o) for o in outs)
 
@@ -241,11 +249,6 @@ class _JvpCall(Function):
                 else [None] * len(wanted)
             )
         return (None, *[next(found) if need else None for need in needs])
-
-
-def _restore_leaves(ctx: FunctionContext) -> list[Any]:
-    saved = iter(ctx.saved_tensors)
-    return [next(saved) if x is None else x for x in ctx.constants]
 
 
 class _JvpRule:

@@ -39,7 +39,7 @@ from ferrograd.transforms._differentiated_call import (
     leaves_inference_mode,
     raise_clear_error,
 )
-from ferrograd.transforms._forward import make_zero_change
+from ferrograd.transforms._linear_maps import make_zero_change
 from ferrograd.transforms._matrix import convert_block
 from ferrograd.transforms._reverse import is_any_recorded, match_vectors
 
